@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// What differs between compilers, and what cede asks of all of them. The only such place.
+#pragma once
+
+#if !defined(__cpp_exceptions)
+#error "cede unwinds suspended stacks with exceptions: compile with -fexceptions"
+#endif
+
+#include <cstddef>
+#if __has_include(<cxxabi.h>)
+#include <cxxabi.h>
+#endif
+
+#define CEDE_ALWAYS_INLINE [[gnu::always_inline]] inline
+#define CEDE_NOINLINE [[gnu::noinline]]
+
+// A thread that is cancelled unwinds by something that every `catch (...)` has to pass on.
+#if defined(__GLIBCXX__) || defined(__GLIBCPP__)
+#define CEDE_PASS_FORCED_UNWIND                                                                    \
+  catch (abi::__forced_unwind&) {                                                                  \
+    throw;                                                                                         \
+  }
+#else
+#define CEDE_PASS_FORCED_UNWIND
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// What AddressSanitizer, ThreadSanitizer, LeakSanitizer and valgrind have to be told of stacks and
+// switches. They are found at run time, so one library serves programs with and without them. This
+// file and its .cpp are the only place that knows them. Layer core.
+#pragma once
+
+#include <cede/detail/execution.h>
+#include <cede/detail/stack.h>
+
+#include <cstddef>
+
+namespace cede::core {
+
+// How a sanitizer knows the two sides of a switch.
+struct Identity {
+  const std::byte* low = nullptr;
+  std::size_t bytes = 0;
+  void* tsan_fiber = nullptr;
+};
+
+// Whether a sanitizer is in this program, so that every switch has to go out of line.
+bool are_switches_observed() noexcept;
+
+// A stack was taken for a new process, or released by an ended one.
+void tell_of_new_process(detail::Stack& stack) noexcept;
+void tell_of_ended_process(detail::Stack& stack) noexcept;
+
+// What runs now; its stack limits may be unknown still.
+Identity current_identity() noexcept;
+
+// Straight before the switch, in a function that is not instrumented. `fake_stack` receives what
+// tell_of_arrival() needs when the execution goes on; null if it never does.
+void tell_of_switch(void** fake_stack, const Identity& to) noexcept;
+
+// Straight after it. Where control came from is stored in `from`, if that is not null.
+void tell_of_arrival(void* fake_stack, Identity* from) noexcept;
+
+// A stack was mapped; its id is kept by valgrind for the life of the program.
+void tell_valgrind_of_stack(std::byte* low, std::byte* high) noexcept;
+
+} // namespace cede::core

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+#include "slab.h"
+
+#include "../os/memory.h"
+#include "sanitizers.h"
+#include "target.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+namespace cede::detail {
+
+Stack* Slab::block_of(std::uint32_t index) const noexcept {
+  std::byte* end = slot_begin(index) + slot_bytes;
+  return reinterpret_cast<Stack*>(end - sizeof(Stack));
+}
+
+} // namespace cede::detail
+
+namespace cede::core {
+namespace {
+
+// Tops of stacks are staggered by whole cache lines: at the same offset in their pages they would
+// compete for the same few sets of the first-level cache.
+constexpr std::size_t kColourBytes = 64;
+constexpr std::uint32_t kColours = 32;
+
+std::atomic<Slab*> all_slabs{nullptr};
+
+std::mutex users_mutex; // guards the list of stacks in memory of the user's
+Stack* users_stacks = nullptr;
+
+Slab* unused_record() noexcept {
+  for (Slab* slab = all_slabs.load(std::memory_order_relaxed); slab != nullptr;
+       slab = slab->next.load(std::memory_order_relaxed))
+    if (slab->base.load(std::memory_order_relaxed) == nullptr)
+      return slab;
+  auto* slab = new (std::nothrow) Slab;
+  if (slab != nullptr) {
+    slab->next.store(all_slabs.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    all_slabs.store(slab, std::memory_order_release); // pairs with find_stack's acquire
+  }
+  return slab;
+}
+
+Errc to_errc(std::error_code error) noexcept {
+  return error == os::kMappingLimit ? Errc::mapping_limit : Errc::no_memory;
+}
+
+void construct(Slab& slab, std::uint32_t index) noexcept {
+  auto* stack = ::new (slab.block_of(index)) Stack{};
+  stack->low = slab.slot_begin(index) + slab.guard_bytes;
+  stack->top = stack->high() - kColourBytes * (index % kColours);
+  stack->slab = &slab;
+  stack->slot = index;
+  set_first_context(*stack);
+}
+
+} // namespace
+
+Slab* reserve_slab(std::size_t usable_bytes, unsigned size_class, std::uint32_t slots) noexcept {
+  Slab* slab = unused_record();
+  if (slab == nullptr)
+    return nullptr;
+  slab->guard_bytes = kGuardBytes;
+  // The block and the colour fit in one page: they come on top of what is usable.
+  static_assert(sizeof(Stack) + kColourBytes * (kColours - 1) <= 4096);
+  slab->slot_bytes = kGuardBytes + usable_bytes + os::page_bytes();
+  slab->size_class = size_class;
+  for (; slots > 0; slots /= 2) {
+    auto* cold = static_cast<std::uint32_t*>(std::malloc(slots * sizeof(std::uint32_t)));
+    std::byte* base = cold != nullptr ? os::reserve(slots * slab->slot_bytes) : nullptr;
+    if (base != nullptr) {
+      slab->slots = slots;
+      slab->cold = cold;
+      slab->cold_count = 0;
+      slab->carved.store(0, std::memory_order_relaxed);
+      slab->base.store(base, std::memory_order_release); // pairs with find_stack's acquire
+      return slab;
+    }
+    std::free(cold);
+  }
+  return nullptr;
+}
+
+void unreserve_slab(Slab& slab) noexcept {
+  std::byte* base = slab.base.exchange(nullptr, std::memory_order_release);
+  os::unreserve(base, slab.slots * slab.slot_bytes);
+  std::free(slab.cold);
+  slab.cold = nullptr;
+}
+
+Result<Stack*> carve(Slab& slab) noexcept {
+  if (slab.cold_count > 0) {
+    const std::uint32_t index = slab.cold[--slab.cold_count];
+    construct(slab, index);
+    return slab.block_of(index);
+  }
+  const std::uint32_t index = slab.carved.load(std::memory_order_relaxed);
+  if (index == slab.slots)
+    return nullptr;
+  std::byte* begin = slab.slot_begin(index);
+  std::byte* low = begin + slab.guard_bytes;
+  if (const std::error_code error = os::arm(begin, low, begin + slab.slot_bytes))
+    return to_errc(error);
+  construct(slab, index);
+  tell_valgrind_of_stack(low, slab.block_of(index)->high());
+  slab.carved.store(index + 1, std::memory_order_release); // pairs with find_stack's acquire
+  return slab.block_of(index);
+}
+
+void make_cold(Stack& stack) noexcept {
+  Slab& slab = *stack.slab;
+  std::byte* low = stack.low;
+  const std::uint32_t index = stack.slot;
+  os::discard(low, slab.slot_begin(index) + slab.slot_bytes);
+  slab.cold[slab.cold_count++] = index;
+}
+
+void discard_depth(Stack& stack) noexcept {
+  const std::size_t page = os::page_bytes();
+  const auto block = reinterpret_cast<std::uintptr_t>(&stack);
+  os::discard(stack.low, reinterpret_cast<std::byte*>(block / page * page));
+}
+
+void link_users_stack(Stack& stack) noexcept {
+  const std::lock_guard lock(users_mutex);
+  stack.next = users_stacks;
+  users_stacks = &stack;
+}
+
+void unlink_users_stack(Stack& stack) noexcept {
+  const std::lock_guard lock(users_mutex);
+  Stack** link = &users_stacks;
+  while (*link != &stack)
+    link = &(*link)->next;
+  *link = stack.next;
+}
+
+Found find_stack(const std::byte* address, bool users_too) noexcept {
+  for (Slab* slab = all_slabs.load(std::memory_order_acquire); slab != nullptr;
+       slab = slab->next.load(std::memory_order_relaxed)) {
+    const std::byte* base = slab->base.load(std::memory_order_acquire);
+    if (base == nullptr || address < base)
+      continue;
+    const auto index = static_cast<std::size_t>(address - base) / slab->slot_bytes;
+    if (index >= slab->carved.load(std::memory_order_acquire))
+      continue;
+    std::byte* begin = slab->slot_begin(static_cast<std::uint32_t>(index));
+    Stack* stack = slab->block_of(static_cast<std::uint32_t>(index));
+    return {begin, begin + slab->guard_bytes, stack->high(), stack->name};
+  }
+  if (users_too) {
+    const std::lock_guard lock(users_mutex);
+    for (Stack* stack = users_stacks; stack != nullptr; stack = stack->next)
+      if (address >= stack->low && address < stack->high())
+        return {stack->low, stack->low, stack->high(), stack->name};
+  }
+  return {};
+}
+
+std::string_view name_of_stack(const std::byte* address) noexcept {
+  const Found found = find_stack(address, true);
+  if (found.name == nullptr)
+    return "no process: a thread's own stack";
+  return found.name[0] != '\0' ? std::string_view(found.name) : "an unnamed process";
+}
+
+} // namespace cede::core

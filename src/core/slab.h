@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Slabs: large regions of address space that are cut into equal slots, a stack and its guard each;
+// and the search for the stack that an address belongs to. Layer core.
+//
+//   slot:  | guard | usable ................ | block and colour |    low to high address
+//
+// Invariants: a slab's record is never freed, only used again, so a fault handler may walk the list
+// at any moment. A slot below `carved` has its guard; it is in use, idle, or on the slab's list of
+// cold slots, whose memory has been given back. All functions but find_stack() and
+// name_of_stack() are called under the pool's lock.
+#pragma once
+
+#include <cede/detail/stack.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace cede::detail {
+
+struct Slab {
+  // any thread may read; null while the record is unused
+  std::atomic<std::byte*> base{nullptr};
+  std::atomic<Slab*> next{nullptr};
+  // set when the region is reserved
+  std::size_t guard_bytes = 0;
+  std::size_t slot_bytes = 0;
+  std::uint32_t slots = 0;
+  unsigned size_class = 0; // the pool it belongs to
+  // under the pool's lock
+  Slab* sibling = nullptr;              // the next one of this pool
+  std::atomic<std::uint32_t> carved{0}; // read by find_stack too
+  std::uint32_t cold_count = 0;
+  std::uint32_t* cold = nullptr; // indices, room for all slots
+
+  std::byte* slot_begin(std::uint32_t index) const noexcept {
+    return base.load(std::memory_order_relaxed) + index * slot_bytes;
+  }
+  Stack* block_of(std::uint32_t index) const noexcept;
+};
+
+} // namespace cede::detail
+
+namespace cede::core {
+
+using detail::Slab;
+using detail::Stack;
+
+inline constexpr std::size_t kGuardBytes = 64 * 1024;
+
+// A new slab for stacks of `usable_bytes`, with `slots` slots or, if there is no room for so many,
+// fewer; null if there is none for one.
+Slab* reserve_slab(std::size_t usable_bytes, unsigned size_class, std::uint32_t slots) noexcept;
+// All of its slots are cold or uncarved.
+void unreserve_slab(Slab& slab) noexcept;
+
+// A stack from a cold or an uncarved slot; null if the slab has neither.
+//   Fails     no_memory, mapping_limit
+Result<Stack*> carve(Slab& slab) noexcept;
+
+// Gives back all memory of an idle stack, its block included, and makes its slot cold.
+void make_cold(Stack& stack) noexcept;
+
+// Gives back what lies deeper than the page of the block.
+void discard_depth(Stack& stack) noexcept;
+
+// Stacks in memory of the user's, so that they are found too.
+void link_users_stack(Stack& stack) noexcept;
+void unlink_users_stack(Stack& stack) noexcept;
+
+struct Found {
+  std::byte* guard = nullptr; // [guard, low) faults; empty for memory of the user's
+  std::byte* low = nullptr;
+  std::byte* high = nullptr;
+  const char* name = nullptr; // may be empty; null if the address is in no stack of ours
+};
+
+// The stack whose slot `address` lies in. Async-signal-safe, but for memory of the user's, which is
+// searched only if `users_too`, under a lock.
+Found find_stack(const std::byte* address, bool users_too) noexcept;
+
+// For messages: the name of the process on whose stack `address` lies, quoted, or what else it is.
+std::string_view name_of_stack(const std::byte* address) noexcept;
+
+} // namespace cede::core

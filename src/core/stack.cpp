@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+#include "stack.h"
+
+#include "../os/memory.h"
+#include "../os/thread.h"
+#include "overflow.h"
+#include "sanitizers.h"
+#include "slab.h"
+#include "target.h"
+#include "thread.h"
+
+#include <cede/process.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <mutex>
+
+namespace cede::core {
+namespace {
+
+constexpr std::byte kPaint{0xa5};
+constexpr unsigned kClasses = 32;
+constexpr std::size_t kMostBytes = kMinimumStackBytes << (kClasses - 1);
+
+unsigned class_of(std::size_t bytes) noexcept {
+  return static_cast<unsigned>(std::bit_width((bytes - 1) / kMinimumStackBytes));
+}
+
+std::size_t bytes_of_class(unsigned size_class) noexcept {
+  return kMinimumStackBytes << size_class;
+}
+
+// The stacks of one power of two.
+struct Pool {
+  Slab* slabs = nullptr;
+  Stack* idle = nullptr; // newest first
+  std::uint32_t slabs_reserved = 0;
+};
+
+// All of it under the mutex.
+std::mutex mutex;
+Pool pools[kClasses];
+StackSettings current_settings;
+std::size_t idle_count = 0;   // in all pools
+std::size_t cold_count = 0;   // in all slabs
+std::size_t carved_count = 0; // in all slabs
+
+// Each slab of a pool is twice as large as the one before: a few regions serve a million stacks,
+// and one process takes little address space.
+std::uint32_t slots_of_next_slab(const Pool& pool, std::size_t bytes) noexcept {
+  constexpr std::uint32_t kFirst = 64;
+  constexpr unsigned kMostDoublings = 14;
+  constexpr std::size_t kFirstBytes = 64 * 1024 * 1024;
+  const std::size_t fitting = std::max<std::size_t>(1, kFirstBytes / (bytes + kGuardBytes));
+  return static_cast<std::uint32_t>(std::min<std::size_t>(kFirst, fitting))
+         << std::min(pool.slabs_reserved, kMostDoublings);
+}
+
+Result<Stack*> take(unsigned size_class) noexcept {
+  const std::lock_guard lock(mutex);
+  Pool& pool = pools[size_class];
+  if (Stack* stack = pool.idle) {
+    pool.idle = stack->next;
+    --idle_count;
+    return stack;
+  }
+  for (Slab* slab = pool.slabs;; slab = slab->sibling) {
+    if (slab == nullptr) {
+      const std::size_t bytes = bytes_of_class(size_class);
+      slab = reserve_slab(bytes, size_class, slots_of_next_slab(pool, bytes));
+      if (slab == nullptr)
+        return Errc::no_memory;
+      slab->sibling = pool.slabs;
+      pool.slabs = slab;
+      ++pool.slabs_reserved;
+    }
+    const bool is_cold = slab->cold_count > 0;
+    Result<Stack*> stack = carve(*slab);
+    if (!stack)
+      return stack;
+    if (*stack != nullptr) {
+      cold_count -= is_cold ? 1 : 0;
+      carved_count += is_cold ? 0 : 1;
+      return stack;
+    }
+  }
+}
+
+// Under the mutex. Beyond the bound the memory goes back at once; within it the page of the block
+// stays, so that the next process finds it warm.
+void put_in_depot(Stack& stack) noexcept {
+  if (idle_count >= current_settings.idle_stacks) {
+    make_cold(stack);
+    ++cold_count;
+    return;
+  }
+  discard_depth(stack);
+  Pool& pool = pools[stack.slab->size_class];
+  stack.next = pool.idle;
+  pool.idle = &stack;
+  ++idle_count;
+}
+
+void flush(detail::ThreadBlock& block, std::uint32_t down_to) noexcept {
+  const std::lock_guard lock(mutex);
+  while (block.idle_count > down_to) {
+    Stack* stack = block.idle;
+    block.idle = stack->next;
+    --block.idle_count;
+    put_in_depot(*stack);
+  }
+}
+
+Result<Stack*> adopt(std::span<std::byte> memory) noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  const std::uintptr_t end = (begin + memory.size()) & ~std::uintptr_t{63};
+  if (memory.size() < kMinimumStackBytes)
+    return Errc::invalid_argument;
+  auto* stack = ::new (reinterpret_cast<void*>(end - sizeof(Stack))) Stack{};
+  stack->low = memory.data();
+  stack->top = stack->high();
+  stack->special = detail::kUsersMemory;
+  set_first_context(*stack);
+  link_users_stack(*stack);
+  return stack;
+}
+
+Result<Stack*> find_for(const StackOptions& options) noexcept {
+  if (options.memory.data() != nullptr)
+    return adopt(options.memory);
+  const std::size_t bytes = options.bytes == 0 ? kDefaultStackBytes : options.bytes;
+  if (bytes < kMinimumStackBytes || bytes > kMostBytes)
+    return Errc::invalid_argument;
+  const unsigned size_class = class_of(bytes);
+  Result<Stack*> stack = take(size_class);
+  if (stack && size_class != class_of(kDefaultStackBytes))
+    (*stack)->special |= detail::kOtherSize;
+  return stack;
+}
+
+} // namespace
+
+StackSettings settings() noexcept {
+  const std::lock_guard lock(mutex);
+  return current_settings;
+}
+
+StackCounts count_stacks() noexcept {
+  const std::lock_guard lock(mutex);
+  const std::size_t mine = detail::thread().idle_count;
+  return {carved_count - cold_count - idle_count - mine, idle_count + mine, cold_count};
+}
+
+void flush_idle_stacks(detail::ThreadBlock& block) noexcept {
+  flush(block, 0);
+}
+
+} // namespace cede::core
+
+namespace cede::detail {
+
+Result<Stack*> reserve_stack(const StackOptions& options) {
+  core::report_overflows();
+  core::enter_thread();
+  Result<Stack*> reserved = core::find_for(options);
+  if (!reserved)
+    return reserved;
+  Stack& stack = **reserved;
+  if (!options.name.empty()) {
+    stack.name[options.name.copy(stack.name, sizeof stack.name - 1)] = '\0';
+    stack.special |= kNamed;
+  }
+  if (options.paint) {
+    std::memset(stack.low, static_cast<int>(core::kPaint),
+                static_cast<std::size_t>(stack.top - stack.low));
+    stack.special |= kPainted;
+  }
+  if (core::are_switches_observed())
+    stack.special |= kObserved;
+  return reserved;
+}
+
+void release_stack(Stack& stack) noexcept {
+  core::enter_thread();
+  const std::uint32_t special = std::exchange(stack.special, 0);
+  stack.name[0] = '\0';
+  if (special & kObserved)
+    core::tell_of_ended_process(stack);
+  if (special & kUsersMemory) {
+    core::unlink_users_stack(stack);
+    return;
+  }
+  ThreadBlock& block = thread();
+  if (special & (kOtherSize | kPainted) || block.idle_limit == 0) {
+    const std::lock_guard lock(core::mutex);
+    core::put_in_depot(stack);
+    return;
+  }
+  if (block.idle_count >= block.idle_limit)
+    core::flush(block, block.idle_limit / 2);
+  give_idle_stack(stack);
+}
+
+} // namespace cede::detail
+
+namespace cede {
+
+std::size_t StackLimits::remaining() const {
+  const auto* here = static_cast<const std::byte*>(__builtin_frame_address(0));
+  return here > low && here <= high ? static_cast<std::size_t>(here - low) : 0;
+}
+
+StackLimits stack_limits() {
+  auto* here = static_cast<std::byte*>(__builtin_frame_address(0));
+  const core::Found found = core::find_stack(here, true);
+  if (found.name != nullptr)
+    return {found.low, found.high};
+  static thread_local const os::Bounds own = os::thread_stack();
+  if (here >= own.low && here < own.high)
+    return {own.low, own.high};
+  return {};
+}
+
+void configure_stacks(const StackSettings& settings) {
+  const std::lock_guard lock(core::mutex);
+  core::current_settings = settings;
+}
+
+void trim() {
+  core::flush_idle_stacks(detail::thread());
+  const std::lock_guard lock(core::mutex);
+  for (core::Pool& pool : core::pools) {
+    while (detail::Stack* stack = pool.idle) {
+      pool.idle = stack->next;
+      core::make_cold(*stack);
+      ++core::cold_count;
+    }
+    detail::Slab** link = &pool.slabs;
+    while (detail::Slab* slab = *link) {
+      if (slab->cold_count < slab->carved.load(std::memory_order_relaxed)) {
+        link = &slab->sibling;
+        continue;
+      }
+      *link = slab->sibling;
+      core::cold_count -= slab->cold_count;
+      core::carved_count -= slab->cold_count;
+      core::unreserve_slab(*slab);
+      --pool.slabs_reserved;
+    }
+  }
+  core::idle_count = 0;
+}
+
+std::size_t stack_high_water(const Process& process) {
+  const detail::Stack* stack = execution_of(process).stack;
+  if (stack == nullptr)
+    return 0;
+  const std::byte* high = const_cast<detail::Stack*>(stack)->high();
+  if (stack->special & detail::kPainted) {
+    const std::byte* lowest = std::find_if(static_cast<const std::byte*>(stack->low), high,
+                                           [](std::byte b) { return b != core::kPaint; });
+    return static_cast<std::size_t>(high - lowest);
+  }
+  const std::size_t page = os::page_bytes();
+  const auto low = reinterpret_cast<std::uintptr_t>(stack->low) / page * page;
+  const std::byte* lowest =
+      os::first_resident(reinterpret_cast<std::byte*>(low), const_cast<std::byte*>(high));
+  return static_cast<std::size_t>(high - std::max<const std::byte*>(lowest, stack->low));
+}
+
+} // namespace cede

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Address space for stacks: what an operating system has to give. Layer os.
+//
+// A region is reserved whole and becomes usable stack by stack. Addresses and sizes are multiples
+// of page_bytes(), which is at least 4096.
+#pragma once
+
+#include <cstddef>
+#include <system_error>
+
+namespace cede::os {
+
+std::size_t page_bytes() noexcept;
+
+// How guards are made.
+enum class GuardMethod {
+  automatic, // by advice if the kernel does as it says, else by protection
+  advice,    // MADV_GUARD_INSTALL: takes no mapping of its own
+  protection // mprotect: two mappings a stack
+};
+
+// Chooses for guards made from now on. `advice` where the kernel has none fails in arm().
+void set_guard_method(GuardMethod method) noexcept;
+
+// The method that `automatic` stands for here.
+GuardMethod detect_guard_method() noexcept;
+
+// Reserves `bytes` of address space that takes no memory yet; null if there is none. The kernel is
+// asked not to fill it with huge pages: one touched page would then cost 2 MiB.
+std::byte* reserve(std::size_t bytes) noexcept;
+void unreserve(std::byte* base, std::size_t bytes) noexcept;
+
+// Makes [low, high) usable and [guard, low) a guard region, where every access faults. On failure
+// nothing is armed.
+//   Fails     not_enough_memory; kMappingLimit where the kernel's limit on mappings is the reason
+std::error_code arm(std::byte* guard, std::byte* low, std::byte* high) noexcept;
+
+// What arm() says when the number of mappings, not memory, has run out.
+inline constexpr std::errc kMappingLimit = std::errc::too_many_links;
+
+// Undoes arm(), and gives the memory back.
+void disarm(std::byte* guard, std::byte* low, std::byte* high) noexcept;
+
+// Gives the memory of [low, high) back and keeps it usable; its content becomes zero.
+void discard(std::byte* low, std::byte* high) noexcept;
+
+// The first address in [low, high) that has memory, at the start of its page; `high` if none has.
+std::byte* first_resident(std::byte* low, std::byte* high) noexcept;
+
+} // namespace cede::os

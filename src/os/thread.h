@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What cede needs to know of an OS thread. Layer os.
+#pragma once
+
+#include <cstddef>
+
+namespace cede::os {
+
+// Calls `at_exit(argument)` when this thread ends, after its thread_local objects are destroyed.
+// Once a thread; a later call replaces the argument. Not called for a thread that ends the program.
+// False if the system has no key left for it.
+bool call_at_thread_exit(void (*at_exit)(void* argument), void* argument) noexcept;
+
+struct Bounds {
+  std::byte* low = nullptr;
+  std::byte* high = nullptr;
+};
+
+// The stack that the system gave to this thread; null bounds where it won't say.
+Bounds thread_stack() noexcept;
+
+} // namespace cede::os

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// OS threads by pthreads. Layer os.
+#include "thread.h"
+
+#include <pthread.h>
+
+namespace cede::os {
+
+// A key of pthreads, since its destructors run after those of thread_local objects, which may still
+// switch. One key serves all: there is one `at_exit` in the library.
+bool call_at_thread_exit(void (*at_exit)(void*), void* argument) noexcept {
+  static pthread_key_t key;
+  static const bool made = pthread_key_create(&key, at_exit) == 0;
+  return made && pthread_setspecific(key, argument) == 0;
+}
+
+Bounds thread_stack() noexcept {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+    return {};
+  void* low = nullptr;
+  std::size_t bytes = 0;
+  const bool known = pthread_attr_getstack(&attributes, &low, &bytes) == 0;
+  pthread_attr_destroy(&attributes);
+  auto* begin = static_cast<std::byte*>(low);
+  return known ? Bounds{begin, begin + bytes} : Bounds{};
+}
+
+} // namespace cede::os
