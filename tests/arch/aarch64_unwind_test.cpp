@@ -34,15 +34,17 @@ std::uint32_t* code_of(Routine* routine) {
   return reinterpret_cast<std::uint32_t*>(routine);
 }
 
-// The outermost frame's address, or 0 if the walk did not find an end.
+// The outermost frame, or 0 if the walk found no end. The unwinder shows the end itself as one more
+// frame, at 0.
 std::uintptr_t outermost() {
   struct Walk {
-    std::uintptr_t last;
-    int frames;
-  } walk{0, 0};
+    std::uintptr_t last = 0;
+    int frames = 0;
+  } walk;
   const auto step = [](_Unwind_Context* context, void* argument) {
     auto& walk = *static_cast<Walk*>(argument);
-    walk.last = _Unwind_GetIP(context);
+    if (const std::uintptr_t frame = _Unwind_GetIP(context); frame != 0)
+      walk.last = frame;
     return ++walk.frames < 100 ? _URC_NO_REASON : _URC_NORMAL_STOP;
   };
   return _Unwind_Backtrace(step, &walk) == _URC_END_OF_STACK ? walk.last : 0;
@@ -52,7 +54,7 @@ std::uintptr_t outermost() {
 // main, p at a process's entry, l in cede_leave, which has no frame to return to, ? elsewhere.
 class Tracer {
 public:
-  Tracer() : ends_of_main_(outermost()) {
+  Tracer() : end_of_main_(outermost()) {
     active = this;
     struct sigaction action {};
     action.sa_sigaction = on_trap;
@@ -102,7 +104,7 @@ private:
   void note(std::uintptr_t end) {
     const auto* at = reinterpret_cast<std::uint32_t*>(end);
     char letter = '?';
-    if (end == ends_of_main_)
+    if (end == end_of_main_)
       letter = 'm';
     else if (at >= code_of(cede_entry) && at < code_of(cede_entry) + 16)
       letter = 'p';
@@ -115,7 +117,7 @@ private:
 
   static inline Tracer* active = nullptr;
 
-  std::uintptr_t ends_of_main_;
+  std::uintptr_t end_of_main_;
   struct sigaction before_;
   std::vector<Stop> stops_;
   std::string ends_;
