@@ -7,7 +7,7 @@
 namespace cede::test {
 
 template <class F>
-void in_process(StackOptions options, F f) {
+void in_process(StackOptions options, F&& f) {
   Process main, worker;
   newprocess(
       worker,
@@ -21,7 +21,7 @@ void in_process(StackOptions options, F f) {
 }
 
 template <class F>
-void in_process(F f) {
+void in_process(F&& f) {
   in_process(StackOptions{}, f);
 }
 
