@@ -84,6 +84,10 @@ std::error_code arm(std::byte* guard, std::byte* low, std::byte* high) noexcept 
   return std::make_error_code(errno == ENOMEM ? kMappingLimit : static_cast<std::errc>(errno));
 }
 
+std::byte* system_bottom(std::byte* low) noexcept {
+  return low;
+}
+
 void disarm(std::byte* guard, std::byte* low, std::byte* high) noexcept {
   if (method() == GuardMethod::advice)
     madvise(guard, bytes_between(guard, low), kGuardRemove);

@@ -41,6 +41,8 @@ struct Stack {
   Execution* unwinder;   // while its process is forced to unwind: where control goes at the end
   void* tsan_fiber;      // ThreadSanitizer's name for its process
   char name[32];
+  // set with `low`: what the system takes for the lowest address of the stack
+  std::byte* bottom;
 
   std::byte* high() noexcept { return reinterpret_cast<std::byte*>(this); }
 };
