@@ -36,6 +36,13 @@ std::uintptr_t address_of(const void* object) {
   return reinterpret_cast<std::uintptr_t>(object);
 }
 
+// The block of this thread, never remembered over a switch.
+volatile NT_TIB& block() {
+  NT_TIB* self;
+  asm volatile("movq %%gs:0x30, %0" : "=r"(self));
+  return *self;
+}
+
 TEST(ThreadBlock, has_the_bounds_of_the_process_that_runs) {
   ULONG_PTR low = 0;
   ULONG_PTR high = 0;
@@ -46,7 +53,7 @@ TEST(ThreadBlock, has_the_bounds_of_the_process_that_runs) {
     int local = 0;
     local_address = &local;
     GetCurrentThreadStackLimits(&low, &high);
-    limit = __readgsqword(0x10);
+    limit = address_of(block().StackLimit);
     limits = stack_limits();
   });
   EXPECT_EQ(high, address_of(limits.high));
@@ -60,12 +67,12 @@ TEST(ThreadBlock, has_the_bounds_of_the_process_that_runs) {
 TEST(ThreadBlock, has_the_bounds_of_the_thread_again_after_a_process) {
   ULONG_PTR before[2], after[2];
   GetCurrentThreadStackLimits(&before[0], &before[1]);
-  const std::uintptr_t limit = __readgsqword(0x10);
+  const std::uintptr_t limit = address_of(block().StackLimit);
   in_process([] {});
   GetCurrentThreadStackLimits(&after[0], &after[1]);
   EXPECT_EQ(before[0], after[0]);
   EXPECT_EQ(before[1], after[1]);
-  EXPECT_GE(limit, __readgsqword(0x10)); // it falls when the thread's stack grows
+  EXPECT_GE(limit, address_of(block().StackLimit)); // it falls when the thread's stack grows
 }
 
 TEST(ThreadBlock, follows_memory_of_the_users) {
@@ -159,24 +166,24 @@ TEST(ThreadBlock, has_another_fiber_for_each_process) {
   Process main, process;
   int of_thread = 0;
   int of_process = 0;
-  const std::uint64_t earlier = __readgsqword(0x20);
-  std::uint64_t first_seen = 0;
-  std::uint64_t kept = 0;
+  void* const earlier = block().FiberData;
+  void* first_seen = nullptr;
+  void* kept = nullptr;
   auto entry = [&](void*) {
-    first_seen = __readgsqword(0x20);
-    __writegsqword(0x20, address_of(&of_process));
+    first_seen = block().FiberData;
+    block().FiberData = &of_process;
     transfer(process, main);
-    kept = __readgsqword(0x20);
+    kept = block().FiberData;
     return Next{main};
   };
   newprocess(process, entry).value();
-  __writegsqword(0x20, address_of(&of_thread));
+  block().FiberData = &of_thread;
   transfer(main, process);
-  EXPECT_EQ(__readgsqword(0x20), address_of(&of_thread));
+  EXPECT_EQ(block().FiberData, &of_thread);
   transfer(main, process);
-  __writegsqword(0x20, earlier);
-  EXPECT_EQ(first_seen, address_of(&of_thread)); // it starts with that of who enters it
-  EXPECT_EQ(kept, address_of(&of_process));
+  block().FiberData = earlier;
+  EXPECT_EQ(first_seen, &of_thread); // it starts with that of who enters it
+  EXPECT_EQ(kept, &of_process);
 }
 
 struct Visit {
@@ -197,10 +204,10 @@ TEST(ThreadBlock, lets_a_process_switch_to_a_fiber_of_the_systems_and_back) {
     visit.back = ConvertThreadToFiber(nullptr);
     void* fiber = CreateFiber(0, visited, &visit);
     in_process([&] {
-      const std::uintptr_t limit = __readgsqword(0x10);
+      const std::uintptr_t limit = address_of(block().StackLimit);
       visit.trace << "process";
       SwitchToFiber(fiber);
-      visit.trace << (__readgsqword(0x10) == limit ? "process" : "elsewhere");
+      visit.trace << (address_of(block().StackLimit) == limit ? "process" : "elsewhere");
     });
     visit.trace << "thread";
     DeleteFiber(fiber);
