@@ -75,12 +75,8 @@ std::error_code arm(std::byte* guard, std::byte* low, std::byte* high) noexcept 
       VirtualAlloc(raising, bytes_between(raising, low), MEM_COMMIT, PAGE_READWRITE | PAGE_GUARD) !=
           nullptr)
     return {};
-  disarm(guard, low, high);
-  return std::make_error_code(std::errc::not_enough_memory);
-}
-
-void disarm(std::byte* guard, std::byte*, std::byte* high) noexcept {
   VirtualFree(guard, bytes_between(guard, high), MEM_DECOMMIT);
+  return std::make_error_code(std::errc::not_enough_memory);
 }
 
 // MEM_RESET: the pages need not be kept. VirtualUnlock of what is not locked: they leave the
