@@ -36,20 +36,20 @@
 #define CEDE_ENTRY_EXECUTION 24
 #define CEDE_ENTRY_RUN 0 // <- sp, 16n; the function to call with sp itself and the first word
 
-// What cede_entry builds below that record.
-#define CEDE_START_BYTES 96
-#define CEDE_START_STACK_BASE 80 // the sp of nobody: the end of the stack
-#define CEDE_START_NOBODY 56     // 0: the return address; with it begins a machine frame
-#define CEDE_START_DEPARTURE 32  // where `run` puts what it returns
-#define CEDE_START_HOME 0        // <- sp, 16n; the callee's home space
+// What cede_entry builds below that record: for unwinders a frame of cede_switch too.
+#define CEDE_START_BYTES 320
+#define CEDE_START_STACK_BASE 304 // the sp of nobody: the end of the stack
+#define CEDE_START_NOBODY 280     // 0: the return address; with it begins a machine frame
+#define CEDE_START_DEPARTURE 32   // where `run` puts what it returns
+#define CEDE_START_HOME 0         // <- sp, 16n; the callee's home space
 
 // In an Execution and in a Stack.
 #define CEDE_EXECUTION_STACK 48
 #define CEDE_STACK_LOW 0
 #define CEDE_STACK_BOTTOM 104
 
-// cede_leave builds an empty cede_switch frame. In this slot it compares the processor's
-// floating-point control.
+// In this slot of an empty cede_switch frame, which both ways to leave for good have, the
+// processor's floating-point control is compared.
 #define CEDE_LEAVE_FPENV CEDE_FRAME_R15
 
 // The thread information block, by gs.
@@ -119,7 +119,7 @@ static_assert(CEDE_FRAME_RETURN == CEDE_FRAME_BYTES);
 struct StartFrame {
   std::uint64_t home[4];
   detail::Departure departure;
-  std::uint64_t filling;
+  std::uint64_t filling[29];
   std::uint64_t ip, segment, flags, sp, stack_segment;
 };
 
@@ -128,6 +128,7 @@ static_assert(offsetof(StartFrame, departure) == CEDE_START_DEPARTURE);
 static_assert(offsetof(StartFrame, ip) == CEDE_START_NOBODY);
 static_assert(offsetof(StartFrame, sp) == CEDE_START_STACK_BASE);
 static_assert(sizeof(StartFrame) == CEDE_START_BYTES && CEDE_START_BYTES % 16 == 0);
+static_assert(CEDE_START_NOBODY == CEDE_FRAME_RETURN);
 
 static_assert(offsetof(detail::EntryHead, run) == CEDE_ENTRY_RUN);
 static_assert(offsetof(detail::EntryHead, execution) == CEDE_ENTRY_EXECUTION);

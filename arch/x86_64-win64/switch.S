@@ -205,23 +205,22 @@ CEDE_BEGIN(cede_entry)
   callq *CEDE_ENTRY_RUN(%rdx)
   movq CEDE_START_DEPARTURE(%rsp), %rdx
   movq CEDE_START_DEPARTURE + 8(%rsp), %r8
-  addq $CEDE_START_NOBODY, %rsp
   jmp .Lleave
 CEDE_END(cede_entry)
 
 // [[noreturn]] void cede_leave(Context* to, void* word)
 // Goes on in *to and saves nothing. The frame of the caller is as good as gone, so its return
-// address is overwritten. The frame is one of cede_switch, for unwinders at the first instruction of
-// who is resumed.
+// address is overwritten. It leaves from a frame like those of cede_switch, for unwinders at the first
+// instruction of who is resumed.
 //   rcx to   rdx word
 CEDE_BEGIN(cede_leave)
   movq %rdx, %r8
   movq %rcx, %rdx
   movq $0, (%rsp)
-.Lleave:
   subq $CEDE_FRAME_BYTES, %rsp
   .seh_stackalloc CEDE_FRAME_BYTES
   .seh_endprologue
+.Lleave:
   movq $0, CEDE_FRAME_NOBODY(%rsp)
 #if CEDE_PRESERVE_FPENV
   stmxcsr CEDE_LEAVE_FPENV(%rsp)
