@@ -152,8 +152,11 @@ Result<Stack*> find_for(const StackOptions& options) noexcept {
   if (bytes < kMinimumStackBytes || bytes > kMostBytes)
     return Errc::invalid_argument;
   const unsigned size_class = class_of(bytes);
+  const bool is_default = size_class == class_of(kDefaultStackBytes);
+  if (Stack* hot = is_default ? detail::take_idle_stack() : nullptr)
+    return hot;
   Result<Stack*> stack = take(size_class);
-  if (stack && size_class != class_of(kDefaultStackBytes))
+  if (stack && !is_default)
     (*stack)->special |= detail::kOtherSize;
   return stack;
 }
