@@ -24,14 +24,14 @@ TEST(Observers, are_found_if_and_only_if_they_are_there) {
 }
 
 // Leaves redzones of every depth behind, since it never returns.
-[[gnu::noinline]] void leave_frames(Process& self, Process& main, int depth) {
+[[gnu::noinline]] int leave_frames(Process& self, Process& main, int depth) {
   volatile char redzones_around[100];
   redzones_around[depth] = 1;
   if (depth > 0)
-    leave_frames(self, main, depth - 1);
+    redzones_around[0] = static_cast<char>(leave_frames(self, main, depth - 1));
   else
     transfer(self, main);
-  redzones_around[0] = 0;
+  return redzones_around[depth];
 }
 
 TEST(Observers, forget_the_frames_of_earlier_owners_of_a_stack) {
