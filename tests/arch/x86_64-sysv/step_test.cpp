@@ -155,10 +155,10 @@ protected:
         is_between = step.pc != address(step.context.resume);
       else
         is_between = i + 1 < steps.size() && side_of(step.sp) != side_of(steps[i + 1].sp);
-      std::string frames;
+      std::ostringstream frames;
       for (std::size_t f = 0; f < std::min(step.depth, Step::kMostFrames); ++f)
-        frames += " " + name_of(step.frames[f]);
-      SCOPED_TRACE("frames" + frames);
+        frames << std::hex << ' ' << step.frames[f].ip << " sp " << step.frames[f].sp;
+      SCOPED_TRACE("frames" + frames.str());
       is_between ? check_target(step) : check_caller(step, 1);
     }
   }
@@ -168,13 +168,6 @@ protected:
 private:
   const Side* side_of(std::uintptr_t sp) const {
     return main_side_.owns(sp) ? &main_side_ : worker_side_.owns(sp) ? &worker_side_ : nullptr;
-  }
-
-  // For messages.
-  static std::string name_of(const Frame& frame) {
-    std::ostringstream text;
-    text << std::hex << frame.ip << '(' << frame.ip - address(cede_switch) << ") sp " << frame.sp;
-    return text.str();
   }
 
   void check_target(const Step& step) {
