@@ -94,7 +94,9 @@ CEDE_BEGIN(cede_switch)
   jmp .Lswitch_go
 #endif
 
-  // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, near jump, filling.
+  // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, near jump, filling. Unwinders look for
+  // the rules of a resume address one byte before it: there they have to be this side's again.
+  int3
 .Lunwind:
   endbr64
   .byte 0xe9

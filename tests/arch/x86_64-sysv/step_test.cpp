@@ -210,32 +210,32 @@ private:
 constexpr Roundings kEqual{0, 0}, kDifferent{1, 2};
 
 TEST_F(SwitchSteps, out_of_line_form) {
-  check(record(out_of_line, kEqual, returns), 150);
+  check(record(out_of_line, kEqual, returns), 100);
 }
 
 TEST_F(SwitchSteps, out_of_line_form_when_the_floating_point_control_differs) {
-  check(record(out_of_line, kDifferent, returns), 150);
+  check(record(out_of_line, kDifferent, returns), 100);
 }
 
 TEST_F(SwitchSteps, out_of_line_form_when_a_suspended_process_is_destroyed) {
-  check(record(out_of_line, kEqual, Destroyed()), 150);
+  check(record(out_of_line, kEqual, Destroyed()), 100);
 }
 
 TEST_F(SwitchSteps, form_that_users_call) {
-  check(record(as_users_call, kEqual, returns), 150);
+  check(record(as_users_call, kEqual, returns), 100);
 }
 
 TEST_F(SwitchSteps, form_that_users_call_when_the_floating_point_control_differs) {
-  check(record(as_users_call, kDifferent, returns), 150);
+  check(record(as_users_call, kDifferent, returns), 100);
 }
 
 TEST_F(SwitchSteps, form_that_users_call_when_a_suspended_process_is_destroyed) {
-  check(record(as_users_call, kDifferent, Destroyed()), 150);
+  check(record(as_users_call, kDifferent, Destroyed()), 100);
 }
 
 TEST_F(SwitchSteps, leaving_for_good) {
-  check(record(out_of_line, kEqual, leaves), 150);
-  check(record(as_users_call, kDifferent, leaves), 150);
+  check(record(out_of_line, kEqual, leaves), 100);
+  check(record(as_users_call, kDifferent, leaves), 100);
 }
 
 } // namespace
