@@ -6,6 +6,7 @@
 // as that caller has it, and to end where the stack ends. Up to the load of sp the caller is the
 // one who leaves, from there to the jump the one who is entered.
 #include "../../../arch/arch.h"
+#include "../../../src/core/sanitizers.h"
 #include "stepper.h"
 #include "support/probe.h"
 
@@ -107,6 +108,8 @@ using Way = void (*)(Process& from, Process& to, std::uint64_t seed);
 class SwitchSteps : public testing::Test {
 protected:
   void SetUp() override {
+    if (core::are_switches_observed())
+      GTEST_SKIP() << "a sanitizer has to be told of every switch, and these tell nobody";
     if (!can_step())
       GTEST_SKIP() << "the processor's trap flag does nothing here";
   }
