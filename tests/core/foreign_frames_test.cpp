@@ -159,17 +159,17 @@ TEST(ForeignFrames, of_a_static_s_initialiser_are_left_and_entered_again) {
 }
 
 #if defined(__GLIBCXX__)
+void come_by_meanwhile() {
+  Process main, a, b;
+  Trace trace;
+  newprocess(a, reads_static(a, main, trace)).value();
+  newprocess(b, reads_static(b, main, trace)).value();
+  transfer(main, a);
+  transfer(main, b);
+}
+
 TEST(ForeignFrames, of_a_static_s_initialiser_end_who_comes_by_meanwhile) {
-  EXPECT_DEATH(
-      {
-        Process main, a, b;
-        Trace trace;
-        newprocess(a, reads_static(a, main, trace)).value();
-        newprocess(b, reads_static(b, main, trace)).value();
-        transfer(main, a);
-        transfer(main, b);
-      },
-      "recursive_init_error");
+  EXPECT_DEATH(come_by_meanwhile(), "recursive_init_error");
 }
 #endif
 
