@@ -66,7 +66,7 @@ void enter_thread() noexcept {
   block.exceptions = reinterpret_cast<detail::ExceptionGlobals*>(abi::__cxa_get_globals());
   if (!os::call_at_thread_exit(leave_thread, &block))
     return; // nobody would collect what it keeps
-  block.idle_limit = are_switches_observed() ? 0 : kIdleLimit;
+  block.idle_limit = are_processes_observed() ? 0 : kIdleLimit;
   if (are_overflows_reported())
     os::enter_fault_stack();
 }

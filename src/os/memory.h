@@ -38,13 +38,11 @@ std::error_code arm(std::byte* guard, std::byte* low, std::byte* high) noexcept;
 // What arm() says when the number of mappings, not memory, has run out.
 inline constexpr std::errc kMappingLimit = std::errc::too_many_links;
 
-// Undoes arm(), and gives the memory back.
-void disarm(std::byte* guard, std::byte* low, std::byte* high) noexcept;
-
 // Gives the memory of [low, high) back and keeps it usable; its content becomes zero.
 void discard(std::byte* low, std::byte* high) noexcept;
 
-// The first address in [low, high) that has memory, at the start of its page; `high` if none has.
+// The start of the first page that has memory and begins in [low, high); `high` if none has.
+// `low` is the start of a page.
 std::byte* first_resident(std::byte* low, std::byte* high) noexcept;
 
 } // namespace cede::os

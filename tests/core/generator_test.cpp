@@ -154,12 +154,12 @@ TEST(Generator, two_processes_interleave_inside_generators) {
     return [&, name](void*) {
       Generator<int> g([&](auto& yield) {
         for (int i = 0; i < 3; ++i) {
-          trace << name + std::to_string(i);
+          trace << std::string(name) + std::to_string(i);
           yield(i);
         }
       });
       for (int value : g) {
-        trace << name + ("=" + std::to_string(value));
+        trace << std::string(name) + "=" + std::to_string(value);
         transfer(self, next);
       }
       return Next{main};
