@@ -160,6 +160,7 @@ CEDE_END(cede_leave)
 CEDE_BEGIN(cede_entry)
   .cfi_undefined x30
   .cfi_personality 0x1b, cede_entry_personality
+  .hidden cede_entry_personality // else the pc-relative reference could not be part of a shared object
   mov x29, xzr
   mov x0, sp
   mov x1, x2
