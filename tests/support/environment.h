@@ -9,6 +9,7 @@
 #endif
 
 #include <csignal>
+#include <string>
 
 #ifdef __has_feature
 #define CEDE_TEST_HAS_FEATURE(feature) __has_feature(feature)
@@ -35,6 +36,18 @@ inline bool on_valgrind() {
   return RUNNING_ON_VALGRIND;
 #else
   return false;
+#endif
+}
+
+// Whether another system's emulator runs this: what it tells of the program's memory is made up.
+inline constexpr bool kEmulated = CEDE_TESTS_ARE_EMULATED;
+
+// A pattern for all that is printed by a child which a fault ends.
+inline std::string all_printed(const std::string& pattern) {
+#ifdef _WIN32
+  return pattern + "$";
+#else
+  return pattern + "(qemu: uncaught target signal.*)?$"; // qemu adds a line of its own
 #endif
 }
 
