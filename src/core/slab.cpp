@@ -52,6 +52,7 @@ Errc to_errc(std::error_code error) noexcept {
 void construct(Slab& slab, std::uint32_t index) noexcept {
   auto* stack = ::new (slab.block_of(index)) Stack{};
   stack->low = slab.slot_begin(index) + kGuardBytes;
+  stack->bottom = os::system_bottom(stack->low);
   stack->top = stack->high() - kColourBytes * (index % kColours);
   stack->slab = &slab;
   stack->slot = index;

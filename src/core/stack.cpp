@@ -138,6 +138,7 @@ Result<Stack*> adopt(std::span<std::byte> memory) noexcept {
     return Errc::invalid_argument;
   auto* stack = ::new (reinterpret_cast<void*>(end - sizeof(Stack))) Stack{};
   stack->low = memory.data();
+  stack->bottom = stack->low;
   stack->top = stack->high();
   stack->special = detail::kUsersMemory;
   set_first_context(*stack);
