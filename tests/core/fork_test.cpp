@@ -91,7 +91,7 @@ TEST(Fork, while_another_thread_makes_processes_leaves_no_lock_held) {
     while (!stop)
       test::in_process({.bytes = 100000}, [] {});
   });
-  for (int i = 0; i < test::scaled(100, 10); ++i) {
+  for (int i = 0; i < test::scaled(100, 3); ++i) {
     const pid_t child = fork();
     if (child == 0) {
       alarm(20);
