@@ -123,6 +123,7 @@ CEDE_END(cede_switch)
 //   rsp the entry record   rdx word
 CEDE_BEGIN_OUTERMOST(cede_entry)
   .cfi_personality 0x1b, cede_entry_personality
+  .hidden cede_entry_personality // else the pc-relative reference could not be part of a shared object
   xorl %ebp, %ebp
   movq %rsp, %rdi
   movq %rdx, %rsi

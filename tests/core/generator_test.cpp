@@ -154,12 +154,12 @@ TEST(Generator, two_processes_interleave_inside_generators) {
     return [&, name](void*) {
       Generator<int> g([&](auto& yield) {
         for (int i = 0; i < 3; ++i) {
-          trace << name + std::to_string(i);
+          trace << std::string(name) + std::to_string(i);
           yield(i);
         }
       });
       for (int value : g) {
-        trace << name + ("=" + std::to_string(value));
+        trace << std::string(name) + "=" + std::to_string(value);
         transfer(self, next);
       }
       return Next{main};
@@ -291,6 +291,7 @@ TEST(Generator, hands_out_moved_values_and_references) {
 TEST(Generator, is_a_view_that_range_adaptors_take) {
   static_assert(std::ranges::input_range<Generator<int>>);
   static_assert(std::ranges::view<Generator<int>>);
+#if !defined(__clang__) || __clang_major__ > 15 // clang 15 can't compile libstdc++'s adaptors
   Trace trace;
   for (int value : Generator<int>([](auto& yield) {
                      for (int i = 0;; ++i)
@@ -299,6 +300,7 @@ TEST(Generator, is_a_view_that_range_adaptors_take) {
                        std::views::take(4))
     trace << value;
   EXPECT_EQ(trace.text(), "0 3 6 9");
+#endif
 }
 
 TEST(Generator, whose_stack_cannot_be_had_says_so_at_once) {
