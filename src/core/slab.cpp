@@ -5,7 +5,6 @@
 #include "target.h"
 
 #include <cstring>
-#include <mutex>
 #include <new>
 
 namespace cede::detail {
@@ -26,8 +25,7 @@ constexpr std::uint32_t kColours = 32;
 
 std::atomic<Slab*> all_slabs{nullptr};
 
-std::mutex users_mutex; // guards the list of stacks in memory of the user's
-Stack* users_stacks = nullptr;
+Stack* users_stacks = nullptr; // in memory of the user's
 
 std::size_t slot_bytes_for(std::size_t usable_bytes) noexcept {
   // The block and the colour fit in one page: they come on top of what is usable.
@@ -54,6 +52,7 @@ Errc to_errc(std::error_code error) noexcept {
 void construct(Slab& slab, std::uint32_t index) noexcept {
   auto* stack = ::new (slab.block_of(index)) Stack{};
   stack->low = slab.slot_begin(index) + kGuardBytes;
+  stack->bottom = os::system_bottom(stack->low);
   stack->top = stack->high() - kColourBytes * (index % kColours);
   stack->slab = &slab;
   stack->slot = index;
@@ -61,6 +60,8 @@ void construct(Slab& slab, std::uint32_t index) noexcept {
 }
 
 } // namespace
+
+constinit std::mutex stacks_mutex;
 
 Slab* reserve_slab(std::size_t usable_bytes, unsigned size_class, std::uint32_t slots) noexcept {
   Slab* slab = unused_record(slot_bytes_for(usable_bytes), size_class);
@@ -120,13 +121,11 @@ void discard_depth(Stack& stack) noexcept {
 }
 
 void link_users_stack(Stack& stack) noexcept {
-  const std::lock_guard lock(users_mutex);
   stack.next = users_stacks;
   users_stacks = &stack;
 }
 
 void unlink_users_stack(Stack& stack) noexcept {
-  const std::lock_guard lock(users_mutex);
   Stack** link = &users_stacks;
   while (*link != &stack)
     link = &(*link)->next;
@@ -149,7 +148,7 @@ Found find_stack(const std::byte* address, bool users_too) noexcept {
     return {begin, begin + kGuardBytes, stack->high(), stack->name};
   }
   if (users_too) {
-    const std::lock_guard lock(users_mutex);
+    const std::lock_guard lock(stacks_mutex);
     for (Stack* stack = users_stacks; stack != nullptr; stack = stack->next)
       if (address >= stack->low && address < stack->high())
         return {stack->low, stack->low, stack->high(), stack->name};

@@ -7,7 +7,7 @@
 // Invariants: a slab's record is never freed, only used again and for slots of the same size, so a
 // fault handler may walk the list at any moment. A slot below `carved` has its guard; it is in use,
 // idle, or on the slab's list of cold slots, whose memory has been given back. All functions but
-// find_stack() and name_of_stack() are called under the pool's lock.
+// find_stack() and name_of_stack() are called under `stacks_mutex`.
 #pragma once
 
 #include <cede/detail/stack.h>
@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string_view>
 
 namespace cede::detail {
@@ -24,10 +25,10 @@ struct Slab {
   const std::size_t slot_bytes;
   const unsigned size_class; // the pool it belongs to
   Slab* const next;          // the record made before this one
-  // written under the pool's lock, read by any thread
+  // written under stacks_mutex, read by any thread
   std::atomic<std::byte*> base{nullptr}; // null while the record is unused
   std::atomic<std::uint32_t> carved{0};
-  // under the pool's lock
+  // under stacks_mutex
   std::uint32_t slots = 0;
   Slab* sibling = nullptr; // the next one of this pool
   std::uint32_t cold_count = 0;
@@ -48,6 +49,10 @@ using detail::Slab;
 using detail::Stack;
 
 inline constexpr std::size_t kGuardBytes = 64 * 1024;
+
+// Guards everything about stacks that threads share: slabs, pools, and the list of stacks in memory
+// of the user's. Never held at a switch or while code of the user's runs.
+extern std::mutex stacks_mutex;
 
 // A new slab for stacks of `usable_bytes`, with `slots` slots or, if there is no room for so many,
 // fewer; null if there is none for one.

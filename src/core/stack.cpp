@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stack.h"
 
+#include "../os/thread.h"
 #include "overflow.h"
 #include "sanitizers.h"
 #include "slab.h"
@@ -12,7 +13,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <mutex>
+#include <utility>
 
 namespace cede::core {
 namespace {
@@ -35,8 +36,7 @@ struct Pool {
   std::uint32_t slabs_reserved = 0;
 };
 
-// All of it under the mutex.
-std::mutex mutex;
+// All of it under stacks_mutex.
 Pool pools[kClasses];
 StackSettings current_settings;
 std::size_t idle_count = 0;   // in all pools
@@ -67,7 +67,7 @@ Slab* reserve_slab_for(Pool& pool, unsigned size_class) noexcept {
 
 // A cold slot goes before a new one: it has its guard already, also when the system has no more.
 Result<Stack*> take(unsigned size_class) noexcept {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(stacks_mutex);
   Pool& pool = pools[size_class];
   if (Stack* stack = pool.idle) {
     pool.idle = stack->next;
@@ -92,8 +92,8 @@ Result<Stack*> take(unsigned size_class) noexcept {
   return stack;
 }
 
-// Under the mutex. Beyond the bound the memory goes back at once; within it the page of the block
-// stays, so that the next process finds it warm.
+// Under stacks_mutex. Beyond the bound the memory goes back at once; within it the page of the
+// block stays, so that the next process finds it warm.
 void put_in_depot(Stack& stack) noexcept {
   if (idle_count >= current_settings.idle_stacks) {
     make_cold(stack);
@@ -107,7 +107,7 @@ void put_in_depot(Stack& stack) noexcept {
   ++idle_count;
 }
 
-// Under the mutex.
+// Under stacks_mutex.
 void shrink_depot(std::size_t down_to) noexcept {
   for (Pool& pool : pools)
     while (idle_count > down_to && pool.idle != nullptr) {
@@ -126,7 +126,7 @@ void flush(detail::ThreadBlock& block, std::uint32_t kept) noexcept {
     link = &(*link)->next;
   Stack* stack = std::exchange(*link, nullptr);
   block.idle_count = kept;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(stacks_mutex);
   while (stack != nullptr)
     put_in_depot(*std::exchange(stack, stack->next));
 }
@@ -138,9 +138,11 @@ Result<Stack*> adopt(std::span<std::byte> memory) noexcept {
     return Errc::invalid_argument;
   auto* stack = ::new (reinterpret_cast<void*>(end - sizeof(Stack))) Stack{};
   stack->low = memory.data();
+  stack->bottom = stack->low;
   stack->top = stack->high();
   stack->special = detail::kUsersMemory;
   set_first_context(*stack);
+  const std::lock_guard lock(stacks_mutex);
   link_users_stack(*stack);
   return stack;
 }
@@ -152,21 +154,30 @@ Result<Stack*> find_for(const StackOptions& options) noexcept {
   if (bytes < kMinimumStackBytes || bytes > kMostBytes)
     return Errc::invalid_argument;
   const unsigned size_class = class_of(bytes);
+  const bool is_default = size_class == class_of(kDefaultStackBytes);
+  if (Stack* hot = is_default ? detail::take_idle_stack() : nullptr)
+    return hot;
   Result<Stack*> stack = take(size_class);
-  if (stack && size_class != class_of(kDefaultStackBytes))
+  if (stack && !is_default)
     (*stack)->special |= detail::kOtherSize;
   return stack;
+}
+
+// A child has the one thread that forked, and whatever another held stays locked in it.
+bool arrange_forks() noexcept {
+  os::call_around_fork([] { stacks_mutex.lock(); }, [] { stacks_mutex.unlock(); });
+  return true;
 }
 
 } // namespace
 
 StackSettings settings() noexcept {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(stacks_mutex);
   return current_settings;
 }
 
 StackCounts count_stacks() noexcept {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(stacks_mutex);
   const std::size_t mine = detail::thread().idle_count;
   return {carved_count - cold_count - idle_count - mine, idle_count + mine, cold_count};
 }
@@ -182,6 +193,8 @@ namespace cede::detail {
 Result<Stack*> reserve_stack(const StackOptions& options) {
   core::report_overflows();
   core::enter_thread();
+  static const bool forks_are_arranged = core::arrange_forks();
+  static_cast<void>(forks_are_arranged);
   Result<Stack*> reserved = core::find_for(options);
   if (!reserved)
     return reserved;
@@ -207,12 +220,13 @@ void release_stack(Stack& stack) noexcept {
   const std::uint32_t special = std::exchange(stack.special, 0);
   stack.name[0] = '\0';
   if (special & kUsersMemory) {
+    const std::lock_guard lock(core::stacks_mutex);
     core::unlink_users_stack(stack);
     return;
   }
   ThreadBlock& block = thread();
   if (special & (kOtherSize | kPainted) || block.idle_limit == 0) {
-    const std::lock_guard lock(core::mutex);
+    const std::lock_guard lock(core::stacks_mutex);
     core::put_in_depot(stack);
     return;
   }
@@ -226,14 +240,14 @@ void release_stack(Stack& stack) noexcept {
 namespace cede {
 
 void configure_stacks(const StackSettings& settings) {
-  const std::lock_guard lock(core::mutex);
+  const std::lock_guard lock(core::stacks_mutex);
   core::current_settings = settings;
   core::shrink_depot(settings.idle_stacks);
 }
 
 void trim() {
   core::flush_idle_stacks(detail::thread());
-  const std::lock_guard lock(core::mutex);
+  const std::lock_guard lock(core::stacks_mutex);
   core::shrink_depot(0);
   for (core::Pool& pool : core::pools) {
     detail::Slab** link = &pool.slabs;

@@ -83,6 +83,10 @@ std::error_code arm(std::byte* guard, std::byte* low, std::byte* high) noexcept 
   return std::make_error_code(errno == ENOMEM ? kMappingLimit : static_cast<std::errc>(errno));
 }
 
+std::byte* system_bottom(std::byte* low) noexcept {
+  return low;
+}
+
 void discard(std::byte* low, std::byte* high) noexcept {
   if (low != high)
     madvise(low, bytes_between(low, high), MADV_DONTNEED);

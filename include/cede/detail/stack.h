@@ -42,6 +42,8 @@ struct Stack {
   void* tsan_fiber;      // ThreadSanitizer's name for its process
   unsigned valgrind_id;  // valgrind's name for it, where there is a process
   char name[32];
+  // set with `low`: what the system takes for the lowest address of the stack
+  std::byte* bottom;
 
   std::byte* high() noexcept { return reinterpret_cast<std::byte*>(this); }
 };
