@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// transfer() between processes whose stacks are 20 frames deep: what a switch does to the
+// prediction of the returns above it.
+#include "support.h"
+
+#include <cede/process.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace {
+
+using cede::Next;
+using cede::Process;
+using Clock = std::chrono::steady_clock;
+
+struct Leaf {
+  Process& from;
+  Process& to;
+  void operator()() { cede::transfer(from, to); }
+};
+
+double ns_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+}
+
+// The same calls with no switch, measured here and now.
+double ns_of_calls() {
+  auto nothing = [] { benchmark::ClobberMemory(); };
+  double best = 1e9;
+  for (int i = 0; i < 10; ++i) {
+    const auto begin = Clock::now();
+    bench::descend_often<0>(nothing, bench::kBatch);
+    best = std::min(best, ns_since(begin) / bench::kBatch);
+  }
+  return best;
+}
+
+// `kPath` is that of the other process; this one goes down path 0.
+template <int kPath>
+void depth(benchmark::State& state) {
+  Process main, other;
+  cede::newprocess(other, [&](void*) {
+    Leaf leaf{other, main};
+    bench::descend_often<kPath>(leaf, bench::kForever);
+    return Next{main};
+  }).value();
+  Leaf leaf{main, other};
+  const double calls = ns_of_calls();
+  const auto begin = Clock::now();
+  while (state.KeepRunningBatch(bench::kBatch))
+    bench::descend_often<0>(leaf, bench::kBatch / 2);
+  const double all = ns_since(begin) / static_cast<double>(state.iterations());
+  state.counters["over_the_calls_ns"] = all - calls;
+}
+BENCHMARK(depth<0>)->Name("transfer_depth20/2");
+BENCHMARK(depth<1>)->Name("transfer_depth20_other_path/2");
+
+} // namespace
