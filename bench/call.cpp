@@ -21,7 +21,7 @@ BENCHMARK(call_and_return);
 void calls_depth20(benchmark::State& state) {
   auto leaf = [] { benchmark::ClobberMemory(); };
   while (state.KeepRunningBatch(bench::kBatch))
-    bench::descend_often<0>(leaf, bench::kBatch);
+    bench::descend_often<0>(leaf, bench::opaque(bench::kBatch));
 }
 BENCHMARK(calls_depth20);
 

@@ -18,11 +18,11 @@ CEDE_NOINLINE void transfer_often(Process& from, Process& to, long times) {
 void one_site(benchmark::State& state) {
   Process main, other;
   cede::newprocess(other, [&](void*) {
-    transfer_often(other, main, bench::kForever);
+    transfer_often(other, main, bench::forever());
     return Next{main};
   }).value();
   while (state.KeepRunningBatch(bench::kBatch))
-    transfer_often(main, other, bench::kBatch / 2);
+    transfer_often(main, other, bench::opaque(bench::kBatch / 2));
 }
 BENCHMARK(one_site)->Name("transfer_out_of_line/2");
 

@@ -62,11 +62,11 @@ template <int kPath>
 void depth(benchmark::State& state) {
   Leaf leaf{fiber([](fiber&& arrived) {
     Leaf back{std::move(arrived)};
-    bench::descend_often<kPath>(back, bench::kForever);
+    bench::descend_often<kPath>(back, bench::forever());
     return std::move(back.other);
   })};
   while (state.KeepRunningBatch(bench::kBatch))
-    bench::descend_often<0>(leaf, bench::kBatch / 2);
+    bench::descend_often<0>(leaf, bench::opaque(bench::kBatch / 2));
 }
 BENCHMARK(depth<0>)->Name("transfer_depth20/2/boost_context");
 BENCHMARK(depth<1>)->Name("transfer_depth20_other_path/2/boost_context");

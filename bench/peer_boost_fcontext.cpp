@@ -95,11 +95,11 @@ template <int kPath>
 void depth(benchmark::State& state) {
   Coroutine other([](transfer_t arrived) {
     Leaf leaf{arrived.fctx};
-    bench::descend_often<kPath>(leaf, bench::kForever);
+    bench::descend_often<kPath>(leaf, bench::forever());
   });
   Leaf leaf{other.start(nullptr)};
   while (state.KeepRunningBatch(bench::kBatch))
-    bench::descend_often<0>(leaf, bench::kBatch / 2);
+    bench::descend_often<0>(leaf, bench::opaque(bench::kBatch / 2));
 }
 BENCHMARK(depth<0>)->Name("transfer_depth20/2/boost_fcontext");
 BENCHMARK(depth<1>)->Name("transfer_depth20_other_path/2/boost_fcontext");

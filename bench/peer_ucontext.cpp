@@ -33,7 +33,7 @@ void go_round() {
 template <int kPath>
 void go_deep() {
   Leaf leaf = started;
-  bench::descend_often<kPath>(leaf, bench::kForever);
+  bench::descend_often<kPath>(leaf, bench::forever());
 }
 
 void start(Coroutine& coroutine, void (*run)(), ucontext_t* to) {
@@ -70,7 +70,7 @@ void depth(benchmark::State& state) {
   start(other, go_deep<kPath>, &main);
   Leaf leaf{&main, &other.context};
   while (state.KeepRunningBatch(bench::kBatch))
-    bench::descend_often<0>(leaf, bench::kBatch / 2);
+    bench::descend_often<0>(leaf, bench::opaque(bench::kBatch / 2));
 }
 BENCHMARK(depth<0>)->Name("transfer_depth20/2/ucontext");
 BENCHMARK(depth<1>)->Name("transfer_depth20_other_path/2/ucontext");

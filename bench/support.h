@@ -34,7 +34,16 @@ CEDE_NOINLINE void descend_often(Leaf& leaf, long times) {
     benchmark::DoNotOptimize(descend<kPath, kDepth>(leaf));
 }
 
-inline constexpr long kForever = 1L << 62;
+// A number that the compiler can't see, so that it makes no second copy of the function it is
+// passed to: the copies would be different paths.
+inline long opaque(long number) {
+  benchmark::DoNotOptimize(number);
+  return number;
+}
+
+inline long forever() {
+  return opaque(1L << 62);
+}
 
 // Leaves MXCSR's inexact flag set, as nearly all floating-point arithmetic does.
 inline void set_sticky_flag() {
