@@ -28,6 +28,10 @@ void cede_entry();
 
 // Called by the target: throws in the execution that this thread forces to unwind.
 [[noreturn]] void cede_throw_unwind();
+
+// Called by the target when an exception is about to leave an entry: says so on standard error and
+// names the process by an address on its stack. What follows is std::terminate.
+void cede_report_escape(const void* on_its_stack) noexcept;
 }
 
 namespace cede::arch {

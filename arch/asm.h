@@ -16,6 +16,22 @@ name:                                                                           
   .cfi_startproc;                                                                                  \
   CEDE_LANDING_PAD
 
+// The same for a routine where unwinders end. The rule holds from the first byte on, and one byte
+// before: there they look for the rules of a return address, which the first instruction is for who
+// is about to jump to it.
+#define CEDE_BEGIN_OUTERMOST(name)                                                                 \
+  .text;                                                                                           \
+  .p2align 4;                                                                                      \
+  .cfi_startproc;                                                                                  \
+  .cfi_undefined CEDE_RETURN_COLUMN;                                                               \
+  nop;                                                                                             \
+  .p2align 4;                                                                                      \
+  .globl name;                                                                                     \
+  .hidden name;                                                                                    \
+  .type name, %function;                                                                           \
+name:                                                                                              \
+  CEDE_LANDING_PAD
+
 #define CEDE_END(name)                                                                             \
   .cfi_endproc;                                                                                    \
   .size name, . - name
@@ -24,11 +40,13 @@ name:                                                                           
 // The landing pads are there always (4 bytes that do nothing on other CPUs); the note only where
 // the compiler was asked for it. Shadow stacks are not switched, so never claimed.
 #define CEDE_LANDING_PAD endbr64
+#define CEDE_RETURN_COLUMN 16 // DWARF's number of the return address
 #if defined(__CET__) && (__CET__ & 1)
 #define CEDE_FEATURES 0xc0000002, 1
 #endif
 #elif defined(__aarch64__)
 #define CEDE_LANDING_PAD bti c
+#define CEDE_RETURN_COLUMN 30
 #if defined(__ARM_FEATURE_BTI_DEFAULT)
 #define CEDE_FEATURE_BTI 1
 #else

@@ -119,8 +119,7 @@ CEDE_END(cede_switch)
 // to, and leaves for what that returns. Unwinders, also those that follow frame pointers, end here;
 // the personality is asked about an exception that nobody below has caught, and names the process.
 //   rsp the entry record   rdx word
-CEDE_BEGIN(cede_entry)
-  .cfi_undefined %rip
+CEDE_BEGIN_OUTERMOST(cede_entry)
   .cfi_personality 0x1b, cede_entry_personality
   xorl %ebp, %ebp
   movq %rsp, %rdi
@@ -133,8 +132,7 @@ CEDE_END(cede_entry)
 // [[noreturn]] void cede_leave(Context* to, void* word)
 // Goes on in *to and saves nothing. The frame of the caller is as good as gone.
 //   rdi to   rsi word
-CEDE_BEGIN(cede_leave)
-  .cfi_undefined %rip
+CEDE_BEGIN_OUTERMOST(cede_leave)
   movq %rsi, %rdx
   movq %rdi, %rsi
 .Lleave:

@@ -7,18 +7,21 @@
 // unwinding (a cancelled thread) has no search phase and passes.
 #include "check.h"
 #include "slab.h"
+#include "target.h"
 
 #include <unwind.h>
+
+extern "C" void cede_report_escape(const void* on_its_stack) noexcept {
+  cede::core::Line line;
+  line << "cede: an exception leaves the entry of process "
+       << cede::core::name_of_stack(static_cast<const std::byte*>(on_its_stack));
+  line.print();
+}
 
 extern "C" _Unwind_Reason_Code cede_entry_personality(int, _Unwind_Action actions,
                                                       _Unwind_Exception_Class, _Unwind_Exception*,
                                                       _Unwind_Context* context) {
-  if (actions & _UA_SEARCH_PHASE) {
-    const _Unwind_Word cfa = _Unwind_GetCFA(context);
-    cede::core::Line line;
-    line << "cede: an exception leaves the entry of process "
-         << cede::core::name_of_stack(reinterpret_cast<const std::byte*>(cfa) - 16);
-    line.print();
-  }
+  if (actions & _UA_SEARCH_PHASE)
+    cede_report_escape(reinterpret_cast<const void*>(_Unwind_GetCFA(context) - 16));
   return _URC_CONTINUE_UNWIND;
 }
