@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two processes that hand a number to one another.
 #include <cede/cede.h>
 #include <cstdint>

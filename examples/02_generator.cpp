@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A generator that walks a tree by recursion: it yields from any call depth, which a stackless
 // coroutine can't. Leaving the loop early unwinds the walk.
 #include <cede/cede.h>

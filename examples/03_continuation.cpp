@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A parser that is fed piece by piece: it waits for more in the middle of its loops, and its state
 // is its place in the code.
 #include <cede/cede.h>

@@ -128,11 +128,27 @@ CEDE_BEGIN(cede_switch)
   b cede_throw_unwind
 CEDE_END(cede_switch)
 
+// Where a new process starts. It calls the function at the head of the entry record that sp points
+// to, and leaves for what that returns. Unwinders, also those that follow frame pointers, end here;
+// the personality is asked about an exception that nobody below has caught, and names the process.
+//   sp the entry record   x2 word
+CEDE_BEGIN_OUTERMOST(cede_entry)
+  .cfi_personality 0x1b, cede_entry_personality
+  .hidden cede_entry_personality // else the pc-relative reference could not be part of a shared object
+  mov x29, xzr
+  mov x0, sp
+  mov x1, x2
+  ldr x9, [sp, CEDE_ENTRY_RUN]
+  blr x9
+  mov x2, x1
+  mov x1, x0
+  b .Lleave
+CEDE_END(cede_entry)
+
 // [[noreturn]] void cede_leave(Context* to, void* word)
 // Goes on in *to and saves nothing. The frame of the caller is as good as gone.
 //   x0 to   x1 word
-CEDE_BEGIN(cede_leave)
-  .cfi_undefined x30
+CEDE_BEGIN_OUTERMOST(cede_leave)
   mov x2, x1
   mov x1, x0
 .Lleave:
@@ -148,26 +164,6 @@ CEDE_BEGIN(cede_leave)
   msr fpcr, x10
   b .Lleave_go
 #endif
-  // On the way to a new process the address in front of cede_entry is what an unwinder looks up:
-  // it belongs to this routine, so that the stack ends there too.
-  .p2align 4
 CEDE_END(cede_leave)
-
-// Where a new process starts. It calls the function at the head of the entry record that sp points
-// to, and leaves for what that returns. Unwinders, also those that follow frame pointers, end here;
-// the personality is asked about an exception that nobody below has caught, and names the process.
-//   sp the entry record   x2 word
-CEDE_BEGIN(cede_entry)
-  .cfi_undefined x30
-  .cfi_personality 0x1b, cede_entry_personality
-  mov x29, xzr
-  mov x0, sp
-  mov x1, x2
-  ldr x9, [sp, CEDE_ENTRY_RUN]
-  blr x9
-  mov x2, x1
-  mov x1, x0
-  b .Lleave
-CEDE_END(cede_entry)
 
 CEDE_END_OF_FILE

@@ -17,16 +17,18 @@
 #include <cede/detail/context.h>
 
 // From the first load on, the frame to unwind is the one in the context at x1, though the program
-// counter is still here: CFA = its sp, and the registers lie in the context; its resume address is
-// not signed, whether or not the return address of the function around is. DWARF for AArch64: 1 is
-// x1, 30 the return address, 34 RA_SIGN_STATE, 72 to 79 d8 to d15; 0x0f def_cfa_expression, 0x10
-// expression, 0x16 val_expression, 0x71 breg1, 0x06 deref, 0x30 lit0.
+// counter is still here: CFA = its sp, and the registers lie in the context. Its resume address is
+// not signed, whether or not the return address of the function around is: RA_SIGN_STATE becomes
+// CFA + 0, which is even. (A val_expression would say so more directly, but libgcc before 12.3
+// takes the parity of its address for the state; negating would have to know the state.) DWARF for
+// AArch64: 1 is x1, 30 the return address, 34 RA_SIGN_STATE, 72 to 79 d8 to d15; 0x0f
+// def_cfa_expression, 0x10 expression, 0x14 val_offset, 0x71 breg1, 0x06 deref.
 #define CEDE_CFI_TARGET                                                                            \
   .cfi_escape 0x0f, 3, 0x71, CEDE_CONTEXT_SP, 0x06;                                                \
   .cfi_escape 0x10, 29, 2, 0x71, CEDE_CONTEXT_FP;                                                  \
   .cfi_escape 0x10, 30, 2, 0x71, CEDE_CONTEXT_RESUME;                                              \
   .cfi_escape 0x10, 19, 2, 0x71, CEDE_CONTEXT_BASE;                                                \
-  .cfi_escape 0x16, 34, 1, 0x30;                                                                   \
+  .cfi_escape 0x14, 34, 0;                                                                         \
   .cfi_undefined 20;                                                                               \
   .cfi_undefined 21;                                                                               \
   .cfi_undefined 22;                                                                               \

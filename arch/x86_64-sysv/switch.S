@@ -56,7 +56,7 @@
   movq CEDE_FRAME_R15(%rsp), %r15
   .cfi_restore %r15
   addq $CEDE_FRAME_BYTES, %rsp
-  .cfi_adjust_cfa_offset -CEDE_FRAME_BYTES
+  .cfi_def_cfa_offset 8 // not relative: clang 14 counts on from before a .cfi_restore_state
 .endm
 
 // void* cede_switch(Context* from, Context* to, void* word)
@@ -98,7 +98,9 @@ CEDE_BEGIN(cede_switch)
   jmp .Lswitch_go
 #endif
 
-  // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, near jump, filling.
+  // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, near jump, filling. Unwinders look for
+  // the rules of a resume address one byte before it: there they have to be this side's again.
+  int3
 .Lunwind:
   endbr64
   .byte 0xe9
@@ -125,6 +127,7 @@ CEDE_END(cede_switch)
 //   rsp the entry record   rdx word
 CEDE_BEGIN_OUTERMOST(cede_entry)
   .cfi_personality 0x1b, cede_entry_personality
+  .hidden cede_entry_personality // else the pc-relative reference could not be part of a shared object
   xorl %ebp, %ebp
   movq %rsp, %rdi
   movq %rdx, %rsi

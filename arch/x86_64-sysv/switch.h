@@ -122,7 +122,9 @@ CEDE_ALWAYS_INLINE void* switch_inline(Context& saved, Context& next, void* word
       "movq %c[fp](%[to]), %%rbp\n\t"
       "movq %c[base](%[to]), %%rbx\n\t"
       "jmp *%c[resume](%[to])\n\t" CEDE_CFI_END_TARGET CEDE_LOAD_FPENV
-      // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, near jump, filling.
+      // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, near jump, filling. Unwinders look
+      // for the rules of a resume address one byte before it: there they have to be ours again.
+      "int3\n\t"
       "endbr64\n\t"
       ".byte 0xe9\n\t"
       ".long %l[unwind] - 1f\n"

@@ -26,7 +26,7 @@ namespace cede {
 // std::system_error(Errc::busy). What leaves the body leaves the advance that it ends.
 //   Thread    one at a time
 template <class T>
-class Generator : public std::ranges::view_interface<Generator<T>> {
+class Generator : public std::ranges::view_base {
   using Value = std::remove_reference_t<T>;
 
   struct State : detail::Resumable {

@@ -155,7 +155,6 @@ void reuse(Execution& execution) noexcept {
 
 void observe(Execution& execution, EntryHead& head) noexcept {
   head.run = run_observed;
-  core::tell_of_new_process(*execution.stack);
   execution.gate = Gate::observed_suspended;
 }
 

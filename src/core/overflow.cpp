@@ -19,8 +19,12 @@ bool report_fault(std::byte* address, std::byte* sp) {
   const Found found = find_stack(address, false);
   if (found.name == nullptr || address >= found.low)
     return false; // not in a guard
+  // A frame that is larger than the guard has sp below it; code on another stack may have strayed.
+  const bool overflows = find_stack(sp, false).name == found.name;
   Line line;
-  line << "cede: stack overflow in process "
+  line << (overflows ? "cede: stack overflow in process "
+                     : "cede: stack overflow by a frame larger than the guard, or a stray access, "
+                       "at process ")
        << (found.name[0] != '\0' ? std::string_view(found.name) : "(unnamed)") << ": access to "
        << address << ", " << static_cast<std::size_t>(found.low - address)
        << " bytes below its stack " << found.low << " to " << found.high << " ("

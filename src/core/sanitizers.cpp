@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: MIT
+// Never instrumented: ThreadSanitizer counts the return from a function that switched as one of
+// the fiber that it switched to.
 #include "sanitizers.h"
 
-#if __has_include(<valgrind/valgrind.h>)
-#include <valgrind/valgrind.h>
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#define CEDE_VALGRIND RUNNING_ON_VALGRIND
+#else
+#define CEDE_VALGRIND 0
+#define VALGRIND_STACK_REGISTER(low, high) 0
+#define VALGRIND_STACK_DEREGISTER(id) static_cast<void>(id)
+#define VALGRIND_MAKE_MEM_UNDEFINED(low, bytes) static_cast<void>(0)
+#define VALGRIND_DISABLE_ERROR_REPORTING static_cast<void>(0)
+#define VALGRIND_ENABLE_ERROR_REPORTING static_cast<void>(0)
 #endif
 
 #if defined(__ELF__)
@@ -26,23 +36,46 @@ CEDE_WEAK void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 
 namespace cede::core {
 
-#if defined(__ELF__)
 namespace {
 
 std::size_t bytes_of(detail::Stack& stack) noexcept {
   return static_cast<std::size_t>(stack.high() - stack.low);
 }
 
+// What frames that never returned have left on the stack is forgotten.
+void tell_valgrind_of_new(detail::Stack& stack) noexcept {
+  if (CEDE_VALGRIND)
+    stack.valgrind_id = VALGRIND_STACK_REGISTER(stack.low, stack.high());
+}
+
+void tell_valgrind_of_ended(detail::Stack& stack) noexcept {
+  if (!CEDE_VALGRIND)
+    return;
+  VALGRIND_STACK_DEREGISTER(stack.valgrind_id);
+  VALGRIND_MAKE_MEM_UNDEFINED(stack.low, bytes_of(stack));
+}
+
 } // namespace
 
+bool are_processes_observed() noexcept {
+  return CEDE_VALGRIND || are_switches_observed();
+}
+
+const std::byte* skip_bytes(const std::byte* low, const std::byte* high, std::byte value) noexcept {
+  VALGRIND_DISABLE_ERROR_REPORTING;
+  while (low != high && *low == value)
+    ++low;
+  VALGRIND_ENABLE_ERROR_REPORTING;
+  return low;
+}
+
+#if defined(__ELF__)
 bool are_switches_observed() noexcept {
   return __sanitizer_start_switch_fiber != nullptr || __tsan_create_fiber != nullptr;
 }
 
 void tell_of_new_process(detail::Stack& stack) noexcept {
-  // An earlier owner's frames may have left redzones behind.
-  if (__asan_unpoison_memory_region != nullptr)
-    __asan_unpoison_memory_region(stack.low, bytes_of(stack));
+  tell_valgrind_of_new(stack);
   // Else what only a suspended process refers to would count as leaked.
   if (__lsan_register_root_region != nullptr)
     __lsan_register_root_region(stack.low, bytes_of(stack));
@@ -51,9 +84,13 @@ void tell_of_new_process(detail::Stack& stack) noexcept {
 }
 
 void tell_of_ended_process(detail::Stack& stack) noexcept {
+  tell_valgrind_of_ended(stack);
+  // Frames that never returned have left redzones behind.
+  if (__asan_unpoison_memory_region != nullptr)
+    __asan_unpoison_memory_region(stack.low, bytes_of(stack));
   if (__lsan_unregister_root_region != nullptr)
     __lsan_unregister_root_region(stack.low, bytes_of(stack));
-  if (__tsan_destroy_fiber != nullptr && stack.tsan_fiber != nullptr)
+  if (__tsan_destroy_fiber != nullptr)
     __tsan_destroy_fiber(stack.tsan_fiber);
   stack.tsan_fiber = nullptr;
 }
@@ -89,8 +126,12 @@ void tell_of_arrival(void* fake_stack, Identity* from) noexcept {
 bool are_switches_observed() noexcept {
   return false;
 }
-void tell_of_new_process(detail::Stack&) noexcept {}
-void tell_of_ended_process(detail::Stack&) noexcept {}
+void tell_of_new_process(detail::Stack& stack) noexcept {
+  tell_valgrind_of_new(stack);
+}
+void tell_of_ended_process(detail::Stack& stack) noexcept {
+  tell_valgrind_of_ended(stack);
+}
 Identity current_identity() noexcept {
   return {};
 }
@@ -98,12 +139,5 @@ void tell_of_switch(void**, const Identity&) noexcept {}
 void tell_of_arrival(void*, Identity*) noexcept {}
 
 #endif
-
-void tell_valgrind_of_stack([[maybe_unused]] std::byte* low,
-                            [[maybe_unused]] std::byte* high) noexcept {
-#ifdef VALGRIND_STACK_REGISTER
-  VALGRIND_STACK_REGISTER(low, high);
-#endif
-}
 
 } // namespace cede::core

@@ -21,6 +21,9 @@ struct Identity {
 // Whether a sanitizer is in this program, so that every switch has to go out of line.
 bool are_switches_observed() noexcept;
 
+// Whether somebody wants to know of every process, so that no stack may be taken inline.
+bool are_processes_observed() noexcept;
+
 // A stack was taken for a new process, or released by an ended one.
 void tell_of_new_process(detail::Stack& stack) noexcept;
 void tell_of_ended_process(detail::Stack& stack) noexcept;
@@ -35,7 +38,8 @@ void tell_of_switch(void** fake_stack, const Identity& to) noexcept;
 // Straight after it. Where control came from is stored in `from`, if that is not null.
 void tell_of_arrival(void* fake_stack, Identity* from) noexcept;
 
-// A stack was mapped; its id is kept by valgrind for the life of the program.
-void tell_valgrind_of_stack(std::byte* low, std::byte* high) noexcept;
+// The first byte of [low, high) that isn't `value`; `high` if all are. It may read what observers
+// hold for unreadable: redzones, and what lies below the stack pointer of a suspended process.
+const std::byte* skip_bytes(const std::byte* low, const std::byte* high, std::byte value) noexcept;
 
 } // namespace cede::core

@@ -2,19 +2,15 @@
 #include "slab.h"
 
 #include "../os/memory.h"
-#include "sanitizers.h"
 #include "target.h"
 
-#include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <new>
 
 namespace cede::detail {
 
 Stack* Slab::block_of(std::uint32_t index) const noexcept {
-  std::byte* end = slot_begin(index) + slot_bytes;
-  return reinterpret_cast<Stack*>(end - sizeof(Stack));
+  return reinterpret_cast<Stack*>(slot_begin(index) + slot_bytes) - 1;
 }
 
 } // namespace cede::detail
@@ -29,19 +25,23 @@ constexpr std::uint32_t kColours = 32;
 
 std::atomic<Slab*> all_slabs{nullptr};
 
-std::mutex users_mutex; // guards the list of stacks in memory of the user's
-Stack* users_stacks = nullptr;
+Stack* users_stacks = nullptr; // in memory of the user's
 
-Slab* unused_record() noexcept {
-  for (Slab* slab = all_slabs.load(std::memory_order_relaxed); slab != nullptr;
-       slab = slab->next.load(std::memory_order_relaxed))
-    if (slab->base.load(std::memory_order_relaxed) == nullptr)
+std::size_t slot_bytes_for(std::size_t usable_bytes) noexcept {
+  // The block and the colour fit in one page: they come on top of what is usable.
+  static_assert(sizeof(Stack) + kColourBytes * (kColours - 1) <= 4096);
+  const std::size_t page = os::page_bytes();
+  return kGuardBytes + (usable_bytes + page - 1) / page * page + page;
+}
+
+Slab* unused_record(std::size_t slot_bytes, unsigned size_class) noexcept {
+  Slab* first = all_slabs.load(std::memory_order_relaxed);
+  for (Slab* slab = first; slab != nullptr; slab = slab->next)
+    if (slab->slot_bytes == slot_bytes && slab->base.load(std::memory_order_relaxed) == nullptr)
       return slab;
-  auto* slab = new (std::nothrow) Slab;
-  if (slab != nullptr) {
-    slab->next.store(all_slabs.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  auto* slab = new (std::nothrow) Slab{slot_bytes, size_class, first};
+  if (slab != nullptr)
     all_slabs.store(slab, std::memory_order_release); // pairs with find_stack's acquire
-  }
   return slab;
 }
 
@@ -51,7 +51,8 @@ Errc to_errc(std::error_code error) noexcept {
 
 void construct(Slab& slab, std::uint32_t index) noexcept {
   auto* stack = ::new (slab.block_of(index)) Stack{};
-  stack->low = slab.slot_begin(index) + slab.guard_bytes;
+  stack->low = slab.slot_begin(index) + kGuardBytes;
+  stack->bottom = os::system_bottom(stack->low);
   stack->top = stack->high() - kColourBytes * (index % kColours);
   stack->slab = &slab;
   stack->slot = index;
@@ -60,17 +61,14 @@ void construct(Slab& slab, std::uint32_t index) noexcept {
 
 } // namespace
 
+constinit std::mutex stacks_mutex;
+
 Slab* reserve_slab(std::size_t usable_bytes, unsigned size_class, std::uint32_t slots) noexcept {
-  Slab* slab = unused_record();
+  Slab* slab = unused_record(slot_bytes_for(usable_bytes), size_class);
   if (slab == nullptr)
     return nullptr;
-  slab->guard_bytes = kGuardBytes;
-  // The block and the colour fit in one page: they come on top of what is usable.
-  static_assert(sizeof(Stack) + kColourBytes * (kColours - 1) <= 4096);
-  slab->slot_bytes = kGuardBytes + usable_bytes + os::page_bytes();
-  slab->size_class = size_class;
   for (; slots > 0; slots /= 2) {
-    auto* cold = static_cast<std::uint32_t*>(std::malloc(slots * sizeof(std::uint32_t)));
+    auto* cold = new (std::nothrow) std::uint32_t[slots];
     std::byte* base = cold != nullptr ? os::reserve(slots * slab->slot_bytes) : nullptr;
     if (base != nullptr) {
       slab->slots = slots;
@@ -80,7 +78,7 @@ Slab* reserve_slab(std::size_t usable_bytes, unsigned size_class, std::uint32_t 
       slab->base.store(base, std::memory_order_release); // pairs with find_stack's acquire
       return slab;
     }
-    std::free(cold);
+    delete[] cold;
   }
   return nullptr;
 }
@@ -88,26 +86,23 @@ Slab* reserve_slab(std::size_t usable_bytes, unsigned size_class, std::uint32_t 
 void unreserve_slab(Slab& slab) noexcept {
   std::byte* base = slab.base.exchange(nullptr, std::memory_order_release);
   os::unreserve(base, slab.slots * slab.slot_bytes);
-  std::free(slab.cold);
+  delete[] slab.cold;
   slab.cold = nullptr;
 }
 
 Result<Stack*> carve(Slab& slab) noexcept {
-  if (slab.cold_count > 0) {
-    const std::uint32_t index = slab.cold[--slab.cold_count];
-    construct(slab, index);
-    return slab.block_of(index);
-  }
   const std::uint32_t index = slab.carved.load(std::memory_order_relaxed);
-  if (index == slab.slots)
-    return nullptr;
   std::byte* begin = slab.slot_begin(index);
-  std::byte* low = begin + slab.guard_bytes;
-  if (const std::error_code error = os::arm(begin, low, begin + slab.slot_bytes))
+  if (const std::error_code error = os::arm(begin, begin + kGuardBytes, begin + slab.slot_bytes))
     return to_errc(error);
   construct(slab, index);
-  tell_valgrind_of_stack(low, slab.block_of(index)->high());
   slab.carved.store(index + 1, std::memory_order_release); // pairs with find_stack's acquire
+  return slab.block_of(index);
+}
+
+Stack* revive(Slab& slab) noexcept {
+  const std::uint32_t index = slab.cold[--slab.cold_count];
+  construct(slab, index);
   return slab.block_of(index);
 }
 
@@ -126,13 +121,11 @@ void discard_depth(Stack& stack) noexcept {
 }
 
 void link_users_stack(Stack& stack) noexcept {
-  const std::lock_guard lock(users_mutex);
   stack.next = users_stacks;
   users_stacks = &stack;
 }
 
 void unlink_users_stack(Stack& stack) noexcept {
-  const std::lock_guard lock(users_mutex);
   Stack** link = &users_stacks;
   while (*link != &stack)
     link = &(*link)->next;
@@ -140,20 +133,22 @@ void unlink_users_stack(Stack& stack) noexcept {
 }
 
 Found find_stack(const std::byte* address, bool users_too) noexcept {
-  for (Slab* slab = all_slabs.load(std::memory_order_acquire); slab != nullptr;
-       slab = slab->next.load(std::memory_order_relaxed)) {
-    const std::byte* base = slab->base.load(std::memory_order_acquire);
+  for (Slab* slab = all_slabs.load(std::memory_order_acquire); slab != nullptr; slab = slab->next) {
+    std::byte* base = slab->base.load(std::memory_order_acquire);
     if (base == nullptr || address < base)
       continue;
     const auto index = static_cast<std::size_t>(address - base) / slab->slot_bytes;
     if (index >= slab->carved.load(std::memory_order_acquire))
       continue;
-    std::byte* begin = slab->slot_begin(static_cast<std::uint32_t>(index));
-    Stack* stack = slab->block_of(static_cast<std::uint32_t>(index));
-    return {begin, begin + slab->guard_bytes, stack->high(), stack->name};
+    // The record may have been given to another region meanwhile: then `carved` counts that one's.
+    if (slab->base.load(std::memory_order_relaxed) != base)
+      continue;
+    std::byte* begin = base + index * slab->slot_bytes;
+    auto* stack = reinterpret_cast<Stack*>(begin + slab->slot_bytes) - 1;
+    return {begin, begin + kGuardBytes, stack->high(), stack->name};
   }
   if (users_too) {
-    const std::lock_guard lock(users_mutex);
+    const std::lock_guard lock(stacks_mutex);
     for (Stack* stack = users_stacks; stack != nullptr; stack = stack->next)
       if (address >= stack->low && address < stack->high())
         return {stack->low, stack->low, stack->high(), stack->name};

@@ -4,10 +4,10 @@
 //
 //   slot:  | guard | usable ................ | block and colour |    low to high address
 //
-// Invariants: a slab's record is never freed, only used again, so a fault handler may walk the list
-// at any moment. A slot below `carved` has its guard; it is in use, idle, or on the slab's list of
-// cold slots, whose memory has been given back. All functions but find_stack() and
-// name_of_stack() are called under the pool's lock.
+// Invariants: a slab's record is never freed, only used again and for slots of the same size, so a
+// fault handler may walk the list at any moment. A slot below `carved` has its guard; it is in use,
+// idle, or on the slab's list of cold slots, whose memory has been given back. All functions but
+// find_stack() and name_of_stack() are called under `stacks_mutex`.
 #pragma once
 
 #include <cede/detail/stack.h>
@@ -15,25 +15,26 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string_view>
 
 namespace cede::detail {
 
 struct Slab {
-  // any thread may read; null while the record is unused
-  std::atomic<std::byte*> base{nullptr};
-  std::atomic<Slab*> next{nullptr};
-  // set when the region is reserved
-  std::size_t guard_bytes = 0;
-  std::size_t slot_bytes = 0;
+  // set when the record is made
+  const std::size_t slot_bytes;
+  const unsigned size_class; // the pool it belongs to
+  Slab* const next;          // the record made before this one
+  // written under stacks_mutex, read by any thread
+  std::atomic<std::byte*> base{nullptr}; // null while the record is unused
+  std::atomic<std::uint32_t> carved{0};
+  // under stacks_mutex
   std::uint32_t slots = 0;
-  unsigned size_class = 0; // the pool it belongs to
-  // under the pool's lock
-  Slab* sibling = nullptr;              // the next one of this pool
-  std::atomic<std::uint32_t> carved{0}; // read by find_stack too
+  Slab* sibling = nullptr; // the next one of this pool
   std::uint32_t cold_count = 0;
   std::uint32_t* cold = nullptr; // indices, room for all slots
 
+  bool has_uncarved() const noexcept { return carved.load(std::memory_order_relaxed) < slots; }
   std::byte* slot_begin(std::uint32_t index) const noexcept {
     return base.load(std::memory_order_relaxed) + index * slot_bytes;
   }
@@ -49,15 +50,22 @@ using detail::Stack;
 
 inline constexpr std::size_t kGuardBytes = 64 * 1024;
 
+// Guards everything about stacks that threads share: slabs, pools, and the list of stacks in memory
+// of the user's. Never held at a switch or while code of the user's runs.
+extern std::mutex stacks_mutex;
+
 // A new slab for stacks of `usable_bytes`, with `slots` slots or, if there is no room for so many,
 // fewer; null if there is none for one.
 Slab* reserve_slab(std::size_t usable_bytes, unsigned size_class, std::uint32_t slots) noexcept;
 // All of its slots are cold or uncarved.
 void unreserve_slab(Slab& slab) noexcept;
 
-// A stack from a cold or an uncarved slot; null if the slab has neither.
+// A stack from the slab's first uncarved slot.
 //   Fails     no_memory, mapping_limit
 Result<Stack*> carve(Slab& slab) noexcept;
+
+// A stack from a cold slot of the slab, which has one.
+Stack* revive(Slab& slab) noexcept;
 
 // Gives back all memory of an idle stack, its block included, and makes its slot cold.
 void make_cold(Stack& stack) noexcept;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "stack.h"
 
-#include "../os/memory.h"
 #include "../os/thread.h"
 #include "overflow.h"
 #include "sanitizers.h"
@@ -9,17 +8,16 @@
 #include "target.h"
 #include "thread.h"
 
-#include <cede/process.h>
+#include <cede/detail/stack.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <mutex>
+#include <utility>
 
 namespace cede::core {
 namespace {
 
-constexpr std::byte kPaint{0xa5};
 constexpr unsigned kClasses = 32;
 constexpr std::size_t kMostBytes = kMinimumStackBytes << (kClasses - 1);
 
@@ -38,8 +36,7 @@ struct Pool {
   std::uint32_t slabs_reserved = 0;
 };
 
-// All of it under the mutex.
-std::mutex mutex;
+// All of it under stacks_mutex.
 Pool pools[kClasses];
 StackSettings current_settings;
 std::size_t idle_count = 0;   // in all pools
@@ -57,38 +54,46 @@ std::uint32_t slots_of_next_slab(const Pool& pool, std::size_t bytes) noexcept {
          << std::min(pool.slabs_reserved, kMostDoublings);
 }
 
+Slab* reserve_slab_for(Pool& pool, unsigned size_class) noexcept {
+  const std::size_t bytes = bytes_of_class(size_class);
+  Slab* slab = reserve_slab(bytes, size_class, slots_of_next_slab(pool, bytes));
+  if (slab != nullptr) {
+    slab->sibling = pool.slabs;
+    pool.slabs = slab;
+    ++pool.slabs_reserved;
+  }
+  return slab;
+}
+
+// A cold slot goes before a new one: it has its guard already, also when the system has no more.
 Result<Stack*> take(unsigned size_class) noexcept {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(stacks_mutex);
   Pool& pool = pools[size_class];
   if (Stack* stack = pool.idle) {
     pool.idle = stack->next;
     --idle_count;
     return stack;
   }
-  for (Slab* slab = pool.slabs;; slab = slab->sibling) {
-    if (slab == nullptr) {
-      const std::size_t bytes = bytes_of_class(size_class);
-      slab = reserve_slab(bytes, size_class, slots_of_next_slab(pool, bytes));
-      if (slab == nullptr)
-        return Errc::no_memory;
-      slab->sibling = pool.slabs;
-      pool.slabs = slab;
-      ++pool.slabs_reserved;
+  Slab* uncarved = nullptr;
+  for (Slab* slab = pool.slabs; slab != nullptr; slab = slab->sibling) {
+    if (slab->cold_count > 0) {
+      --cold_count;
+      return revive(*slab);
     }
-    const bool is_cold = slab->cold_count > 0;
-    Result<Stack*> stack = carve(*slab);
-    if (!stack)
-      return stack;
-    if (*stack != nullptr) {
-      cold_count -= is_cold ? 1 : 0;
-      carved_count += is_cold ? 0 : 1;
-      return stack;
-    }
+    if (slab->has_uncarved())
+      uncarved = slab;
   }
+  if (uncarved == nullptr)
+    uncarved = reserve_slab_for(pool, size_class);
+  if (uncarved == nullptr)
+    return Errc::no_memory;
+  Result<Stack*> stack = carve(*uncarved);
+  carved_count += stack ? 1 : 0;
+  return stack;
 }
 
-// Under the mutex. Beyond the bound the memory goes back at once; within it the page of the block
-// stays, so that the next process finds it warm.
+// Under stacks_mutex. Beyond the bound the memory goes back at once; within it the page of the
+// block stays, so that the next process finds it warm.
 void put_in_depot(Stack& stack) noexcept {
   if (idle_count >= current_settings.idle_stacks) {
     make_cold(stack);
@@ -102,14 +107,28 @@ void put_in_depot(Stack& stack) noexcept {
   ++idle_count;
 }
 
-void flush(detail::ThreadBlock& block, std::uint32_t down_to) noexcept {
-  const std::lock_guard lock(mutex);
-  while (block.idle_count > down_to) {
-    Stack* stack = block.idle;
-    block.idle = stack->next;
-    --block.idle_count;
-    put_in_depot(*stack);
-  }
+// Under stacks_mutex.
+void shrink_depot(std::size_t down_to) noexcept {
+  for (Pool& pool : pools)
+    while (idle_count > down_to && pool.idle != nullptr) {
+      Stack* stack = pool.idle;
+      pool.idle = stack->next;
+      make_cold(*stack);
+      --idle_count;
+      ++cold_count;
+    }
+}
+
+// Moves all but the `kept` stacks that were released last.
+void flush(detail::ThreadBlock& block, std::uint32_t kept) noexcept {
+  Stack** link = &block.idle;
+  for (std::uint32_t i = 0; i < kept; ++i)
+    link = &(*link)->next;
+  Stack* stack = std::exchange(*link, nullptr);
+  block.idle_count = kept;
+  const std::lock_guard lock(stacks_mutex);
+  while (stack != nullptr)
+    put_in_depot(*std::exchange(stack, stack->next));
 }
 
 Result<Stack*> adopt(std::span<std::byte> memory) noexcept {
@@ -119,9 +138,11 @@ Result<Stack*> adopt(std::span<std::byte> memory) noexcept {
     return Errc::invalid_argument;
   auto* stack = ::new (reinterpret_cast<void*>(end - sizeof(Stack))) Stack{};
   stack->low = memory.data();
+  stack->bottom = stack->low;
   stack->top = stack->high();
   stack->special = detail::kUsersMemory;
   set_first_context(*stack);
+  const std::lock_guard lock(stacks_mutex);
   link_users_stack(*stack);
   return stack;
 }
@@ -133,21 +154,30 @@ Result<Stack*> find_for(const StackOptions& options) noexcept {
   if (bytes < kMinimumStackBytes || bytes > kMostBytes)
     return Errc::invalid_argument;
   const unsigned size_class = class_of(bytes);
+  const bool is_default = size_class == class_of(kDefaultStackBytes);
+  if (Stack* hot = is_default ? detail::take_idle_stack() : nullptr)
+    return hot;
   Result<Stack*> stack = take(size_class);
-  if (stack && size_class != class_of(kDefaultStackBytes))
+  if (stack && !is_default)
     (*stack)->special |= detail::kOtherSize;
   return stack;
+}
+
+// A child has the one thread that forked, and whatever another held stays locked in it.
+bool arrange_forks() noexcept {
+  os::call_around_fork([] { stacks_mutex.lock(); }, [] { stacks_mutex.unlock(); });
+  return true;
 }
 
 } // namespace
 
 StackSettings settings() noexcept {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(stacks_mutex);
   return current_settings;
 }
 
 StackCounts count_stacks() noexcept {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(stacks_mutex);
   const std::size_t mine = detail::thread().idle_count;
   return {carved_count - cold_count - idle_count - mine, idle_count + mine, cold_count};
 }
@@ -163,10 +193,13 @@ namespace cede::detail {
 Result<Stack*> reserve_stack(const StackOptions& options) {
   core::report_overflows();
   core::enter_thread();
+  static const bool forks_are_arranged = core::arrange_forks();
+  static_cast<void>(forks_are_arranged);
   Result<Stack*> reserved = core::find_for(options);
   if (!reserved)
     return reserved;
   Stack& stack = **reserved;
+  core::tell_of_new_process(stack);
   if (!options.name.empty()) {
     stack.name[options.name.copy(stack.name, sizeof stack.name - 1)] = '\0';
     stack.special |= kNamed;
@@ -183,17 +216,17 @@ Result<Stack*> reserve_stack(const StackOptions& options) {
 
 void release_stack(Stack& stack) noexcept {
   core::enter_thread();
+  core::tell_of_ended_process(stack);
   const std::uint32_t special = std::exchange(stack.special, 0);
   stack.name[0] = '\0';
-  if (special & kObserved)
-    core::tell_of_ended_process(stack);
   if (special & kUsersMemory) {
+    const std::lock_guard lock(core::stacks_mutex);
     core::unlink_users_stack(stack);
     return;
   }
   ThreadBlock& block = thread();
   if (special & (kOtherSize | kPainted) || block.idle_limit == 0) {
-    const std::lock_guard lock(core::mutex);
+    const std::lock_guard lock(core::stacks_mutex);
     core::put_in_depot(stack);
     return;
   }
@@ -206,36 +239,17 @@ void release_stack(Stack& stack) noexcept {
 
 namespace cede {
 
-std::size_t StackLimits::remaining() const {
-  const auto* here = static_cast<const std::byte*>(__builtin_frame_address(0));
-  return here > low && here <= high ? static_cast<std::size_t>(here - low) : 0;
-}
-
-StackLimits stack_limits() {
-  auto* here = static_cast<std::byte*>(__builtin_frame_address(0));
-  const core::Found found = core::find_stack(here, true);
-  if (found.name != nullptr)
-    return {found.low, found.high};
-  static thread_local const os::Bounds own = os::thread_stack();
-  if (here >= own.low && here < own.high)
-    return {own.low, own.high};
-  return {};
-}
-
 void configure_stacks(const StackSettings& settings) {
-  const std::lock_guard lock(core::mutex);
+  const std::lock_guard lock(core::stacks_mutex);
   core::current_settings = settings;
+  core::shrink_depot(settings.idle_stacks);
 }
 
 void trim() {
   core::flush_idle_stacks(detail::thread());
-  const std::lock_guard lock(core::mutex);
+  const std::lock_guard lock(core::stacks_mutex);
+  core::shrink_depot(0);
   for (core::Pool& pool : core::pools) {
-    while (detail::Stack* stack = pool.idle) {
-      pool.idle = stack->next;
-      core::make_cold(*stack);
-      ++core::cold_count;
-    }
     detail::Slab** link = &pool.slabs;
     while (detail::Slab* slab = *link) {
       if (slab->cold_count < slab->carved.load(std::memory_order_relaxed)) {
@@ -249,24 +263,6 @@ void trim() {
       --pool.slabs_reserved;
     }
   }
-  core::idle_count = 0;
-}
-
-std::size_t stack_high_water(const Process& process) {
-  const detail::Stack* stack = execution_of(process).stack;
-  if (stack == nullptr)
-    return 0;
-  const std::byte* high = const_cast<detail::Stack*>(stack)->high();
-  if (stack->special & detail::kPainted) {
-    const std::byte* lowest = std::find_if(static_cast<const std::byte*>(stack->low), high,
-                                           [](std::byte b) { return b != core::kPaint; });
-    return static_cast<std::size_t>(high - lowest);
-  }
-  const std::size_t page = os::page_bytes();
-  const auto low = reinterpret_cast<std::uintptr_t>(stack->low) / page * page;
-  const std::byte* lowest =
-      os::first_resident(reinterpret_cast<std::byte*>(low), const_cast<std::byte*>(high));
-  return static_cast<std::size_t>(high - std::max<const std::byte*>(lowest, stack->low));
 }
 
 } // namespace cede

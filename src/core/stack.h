@@ -9,6 +9,9 @@
 
 namespace cede::core {
 
+// What StackOptions::paint fills a stack with.
+inline constexpr std::byte kPaint{0xa5};
+
 StackSettings settings() noexcept;
 
 // How many stacks of slabs there are now, for tests and reports.

@@ -8,40 +8,16 @@
 
 #include <cxxabi.h>
 
-namespace {
-
-// Stands for the globals of a thread that is not known yet. Never empty, so that no switch takes
-// the fast path, and never written.
-constinit cede::detail::ExceptionGlobals not_known{nullptr, 1};
-
-} // namespace
-
 extern "C" {
-#if CEDE_INLINE_SWITCH
-[[gnu::tls_model("initial-exec")]]
-#endif
-constinit thread_local cede::detail::ThreadBlock cede_thread{&not_known, nullptr, 0,
-                                                             0,          nullptr, nullptr};
 // What objects refer to that were compiled with this library's options.
 extern const char CEDE_OPTIONS_SYMBOL;
 const char CEDE_OPTIONS_SYMBOL = 0;
 }
 
-namespace cede::detail {
-
-#if !CEDE_INLINE_SWITCH
-// Not inlined, and opaque: a process may go on on another thread, and a compiler that sees through
-// this would keep the address over a switch.
-CEDE_NOINLINE ThreadBlock& thread() noexcept {
-  ThreadBlock* block = &cede_thread;
-  asm volatile("" : "+r"(block) : : "memory");
-  return *block;
-}
-#endif
-
-} // namespace cede::detail
-
 namespace cede::core {
+
+constinit detail::ExceptionGlobals not_known{nullptr, 1};
+
 namespace {
 
 // Enough for a burst, and at most 4 MiB of touched pages a thread.
@@ -66,7 +42,7 @@ void enter_thread() noexcept {
   block.exceptions = reinterpret_cast<detail::ExceptionGlobals*>(abi::__cxa_get_globals());
   if (!os::call_at_thread_exit(leave_thread, &block))
     return; // nobody would collect what it keeps
-  block.idle_limit = are_switches_observed() ? 0 : kIdleLimit;
+  block.idle_limit = are_processes_observed() ? 0 : kIdleLimit;
   if (are_overflows_reported())
     os::enter_fault_stack();
 }

@@ -2,9 +2,17 @@
 // A thread's block: from the thread's first switch to its end. Layer core.
 #pragma once
 
+#include <cede/detail/compiler.h>
 #include <cede/detail/thread.h>
 
 namespace cede::core {
+
+// Stands for the globals of a thread that is not known yet. Never empty, so that no switch takes
+// the fast path, and never written.
+extern detail::ExceptionGlobals not_known;
+
+// The block of such a thread. There is one file for each way to keep it: thread_block_*.cpp.
+inline constexpr detail::ThreadBlock kFirstThreadBlock{&not_known, nullptr, 0, 0, nullptr, nullptr};
 
 // Makes this thread known: its exception globals, its idle list, its fault stack. Cheap when it is.
 void enter_thread() noexcept;

@@ -3,6 +3,7 @@
 #include "fault.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <sys/auxv.h>
@@ -29,14 +30,23 @@ std::byte* stack_pointer(const void* context) noexcept {
 #endif
 }
 
-// As the kernel would have called it. The handler's own mask is added for the time of the call.
-void call_earlier(const struct sigaction& earlier, int number, siginfo_t* info, void* context) {
+// As the kernel would have called it, but for the stack, which is the alternate one in any case.
+void call_earlier(struct sigaction& earlier, int number, siginfo_t* info, void* context) {
+  const struct sigaction action = earlier;
+  if (action.sa_flags & SA_RESETHAND)
+    earlier = {}; // SIG_DFL
   sigset_t mask;
-  pthread_sigmask(SIG_BLOCK, &earlier.sa_mask, &mask);
-  if (earlier.sa_flags & SA_SIGINFO)
-    earlier.sa_sigaction(number, info, context);
+  pthread_sigmask(SIG_BLOCK, &action.sa_mask, &mask);
+  if (action.sa_flags & SA_NODEFER) {
+    sigset_t itself;
+    sigemptyset(&itself);
+    sigaddset(&itself, number);
+    pthread_sigmask(SIG_UNBLOCK, &itself, nullptr);
+  }
+  if (action.sa_flags & SA_SIGINFO)
+    action.sa_sigaction(number, info, context);
   else
-    earlier.sa_handler(number);
+    action.sa_handler(number);
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
 }
 
@@ -47,7 +57,7 @@ void die_of(int number, const siginfo_t* info) {
 }
 
 void on_fault(int number, siginfo_t* info, void* context) {
-  const struct sigaction& earlier = number == SIGSEGV ? earlier_segv : earlier_bus;
+  struct sigaction& earlier = number == SIGSEGV ? earlier_segv : earlier_bus;
   const bool faulted = info->si_code > 0;
   if (faulted && report(static_cast<std::byte*>(info->si_addr), stack_pointer(context)))
     die_of(number, info); // the instruction is run again, and the core shows it
@@ -78,12 +88,15 @@ thread_local void* fault_stack = nullptr;
 
 void install_fault_handler(FaultReporter reporter) noexcept {
   report = reporter;
+  // Known before the handler can be called.
+  sigaction(SIGSEGV, nullptr, &earlier_segv);
+  sigaction(SIGBUS, nullptr, &earlier_bus);
   struct sigaction action = {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGSEGV, &action, &earlier_segv);
-  sigaction(SIGBUS, &action, &earlier_bus);
+  sigaction(SIGSEGV, &action, nullptr);
+  sigaction(SIGBUS, &action, nullptr);
 }
 
 void enter_fault_stack() noexcept {
@@ -124,6 +137,8 @@ void leave_fault_stack() noexcept {
 void write_error(const char* text, std::size_t bytes) noexcept {
   while (bytes > 0) {
     const ssize_t written = write(STDERR_FILENO, text, bytes);
+    if (written < 0 && errno == EINTR)
+      continue;
     if (written <= 0)
       return;
     text += written;

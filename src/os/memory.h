@@ -35,16 +35,20 @@ void unreserve(std::byte* base, std::size_t bytes) noexcept;
 //   Fails     not_enough_memory; kMappingLimit where the kernel's limit on mappings is the reason
 std::error_code arm(std::byte* guard, std::byte* low, std::byte* high) noexcept;
 
+// What the system, where it asks, is to take for the lowest address of a stack that arm() made
+// usable from `low` on: `low`, or, where it needs some of the guard region to raise an overflow,
+// less.
+std::byte* system_bottom(std::byte* low) noexcept;
+
 // What arm() says when the number of mappings, not memory, has run out.
 inline constexpr std::errc kMappingLimit = std::errc::too_many_links;
 
-// Undoes arm(), and gives the memory back.
-void disarm(std::byte* guard, std::byte* low, std::byte* high) noexcept;
-
-// Gives the memory of [low, high) back and keeps it usable; its content becomes zero.
+// Gives the memory of [low, high) back and keeps it usable; its content is lost: zero, or on
+// Windows what was there until the system takes the pages away.
 void discard(std::byte* low, std::byte* high) noexcept;
 
-// The first address in [low, high) that has memory, at the start of its page; `high` if none has.
+// The start of the first page that has memory and begins in [low, high); `high` if none has.
+// `low` is the start of a page.
 std::byte* first_resident(std::byte* low, std::byte* high) noexcept;
 
 } // namespace cede::os

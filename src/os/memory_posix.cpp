@@ -13,7 +13,6 @@ namespace {
 
 // Linux 6.13; not in every distribution's headers.
 constexpr int kGuardInstall = 102;
-constexpr int kGuardRemove = 103;
 constexpr int kNoSuchAdvice = 0x3039;
 
 std::atomic<GuardMethod> chosen_method{GuardMethod::automatic};
@@ -25,15 +24,12 @@ GuardMethod probe() noexcept {
   void* page = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED)
     return GuardMethod::protection;
+  const int unrelated_errno = errno;
   const bool honest = madvise(page, bytes, kNoSuchAdvice) != 0;
   const bool installed = madvise(page, bytes, kGuardInstall) == 0;
+  errno = unrelated_errno;
   munmap(page, bytes);
   return honest && installed ? GuardMethod::advice : GuardMethod::protection;
-}
-
-GuardMethod method() noexcept {
-  GuardMethod method = chosen_method.load(std::memory_order_relaxed);
-  return method == GuardMethod::automatic ? detect_guard_method() : method;
 }
 
 std::size_t bytes_between(const std::byte* low, const std::byte* high) noexcept {
@@ -74,22 +70,21 @@ void unreserve(std::byte* base, std::size_t bytes) noexcept {
 std::error_code arm(std::byte* guard, std::byte* low, std::byte* high) noexcept {
   static_cast<void>(high); // usable since it was reserved
   const std::size_t bytes = bytes_between(guard, low);
-  if (method() == GuardMethod::advice)
-    return madvise(guard, bytes, kGuardInstall) == 0
-               ? std::error_code()
-               : std::error_code(errno, std::generic_category());
+  const GuardMethod chosen = chosen_method.load(std::memory_order_relaxed);
+  const GuardMethod wanted = chosen == GuardMethod::automatic ? detect_guard_method() : chosen;
+  if (wanted == GuardMethod::advice && madvise(guard, bytes, kGuardInstall) == 0)
+    return {};
+  // Memory that is locked (mlockall) takes no such advice.
+  if (chosen == GuardMethod::advice)
+    return std::error_code(errno, std::generic_category());
   if (mprotect(guard, bytes, PROT_NONE) == 0)
     return {};
   // It splits a mapping and needs no other memory to speak of (mprotect(2), ENOMEM).
   return std::make_error_code(errno == ENOMEM ? kMappingLimit : static_cast<std::errc>(errno));
 }
 
-void disarm(std::byte* guard, std::byte* low, std::byte* high) noexcept {
-  if (method() == GuardMethod::advice)
-    madvise(guard, bytes_between(guard, low), kGuardRemove);
-  else
-    mprotect(guard, bytes_between(guard, low), PROT_READ | PROT_WRITE);
-  discard(low, high);
+std::byte* system_bottom(std::byte* low) noexcept {
+  return low;
 }
 
 void discard(std::byte* low, std::byte* high) noexcept {
@@ -101,7 +96,8 @@ std::byte* first_resident(std::byte* low, std::byte* high) noexcept {
   const std::size_t page = page_bytes();
   unsigned char resident[64];
   while (low < high) {
-    const std::size_t pages = std::min(bytes_between(low, high) / page, sizeof resident);
+    const std::size_t pages =
+        std::min((bytes_between(low, high) + page - 1) / page, sizeof resident);
     if (mincore(low, pages * page, resident) != 0)
       return low; // not known: all of it may be
     for (std::size_t i = 0; i < pages; ++i)

@@ -11,6 +11,10 @@ namespace cede::os {
 // False if the system has no key left for it.
 bool call_at_thread_exit(void (*at_exit)(void* argument), void* argument) noexcept;
 
+// Calls `before` ahead of every fork of this program, on the thread that forks, and `after` behind
+// it, in the parent and in the child. Nothing to do where there is no fork.
+void call_around_fork(void (*before)(), void (*after)()) noexcept;
+
 struct Bounds {
   std::byte* low = nullptr;
   std::byte* high = nullptr;

@@ -14,6 +14,10 @@ bool call_at_thread_exit(void (*at_exit)(void*), void* argument) noexcept {
   return made && pthread_setspecific(key, argument) == 0;
 }
 
+void call_around_fork(void (*before)(), void (*after)()) noexcept {
+  pthread_atfork(before, after, after); // fails for want of memory only: forks are then as without
+}
+
 Bounds thread_stack() noexcept {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0)

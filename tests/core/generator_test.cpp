@@ -291,6 +291,7 @@ TEST(Generator, hands_out_moved_values_and_references) {
 TEST(Generator, is_a_view_that_range_adaptors_take) {
   static_assert(std::ranges::input_range<Generator<int>>);
   static_assert(std::ranges::view<Generator<int>>);
+#if !defined(__clang__) || __clang_major__ > 15 // clang 15 can't compile libstdc++'s adaptors
   Trace trace;
   for (int value : Generator<int>([](auto& yield) {
                      for (int i = 0;; ++i)
@@ -299,6 +300,7 @@ TEST(Generator, is_a_view_that_range_adaptors_take) {
                        std::views::take(4))
     trace << value;
   EXPECT_EQ(trace.text(), "0 3 6 9");
+#endif
 }
 
 TEST(Generator, whose_stack_cannot_be_had_says_so_at_once) {

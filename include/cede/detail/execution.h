@@ -68,7 +68,7 @@ Departure leave_out_of_line(Execution& execution, Execution* next, void* word);
 // Makes `execution`, which isn't empty, fit for a new process, or fails a check.
 void reuse(Execution& execution) noexcept;
 
-// Tells the observers of a new process.
+// Makes a new process one whose switches an observer is told of.
 void observe(Execution& execution, EntryHead& head) noexcept;
 
 // Ends whatever `execution` holds and releases its stack, or fails a check.

@@ -40,7 +40,10 @@ struct Stack {
   Stack* next;           // on a list: the next one
   Execution* unwinder;   // while its process is forced to unwind: where control goes at the end
   void* tsan_fiber;      // ThreadSanitizer's name for its process
+  unsigned valgrind_id;  // valgrind's name for it, where there is a process
   char name[32];
+  // set with `low`: what the system takes for the lowest address of the stack
+  std::byte* bottom;
 
   std::byte* high() noexcept { return reinterpret_cast<std::byte*>(this); }
 };

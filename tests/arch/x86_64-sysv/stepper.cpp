@@ -43,8 +43,7 @@ _Unwind_Reason_Code look_at(_Unwind_Context* context, void* argument) {
   if (step.depth < Step::kMostFrames)
     step.frames[step.depth] = frame;
   step.last = frame;
-  ++step.depth;
-  return _URC_NO_REASON;
+  return ++step.depth < 200 ? _URC_NO_REASON : _URC_NORMAL_STOP; // an endless stack
 }
 
 bool is_wanted(std::uintptr_t pc, std::uintptr_t function) {

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Names the process whose entry an exception is about to leave. Layer core.
+// The end of a stack for exceptions, where unwinders are those of the Itanium C++ ABI. Layer core.
 //
 // It is the personality of cede_entry's frame, the last one of every process. In the search phase
 // nothing has been unwound yet: after the line, the search finds the end of the stack and
 // std::terminate is called where the exception was thrown, with every frame in place. A forced
 // unwinding (a cancelled thread) has no search phase and passes.
-#include "check.h"
-#include "slab.h"
 #include "target.h"
 
 #include <unwind.h>
-
-extern "C" void cede_report_escape(const void* on_its_stack) noexcept {
-  cede::core::Line line;
-  line << "cede: an exception leaves the entry of process "
-       << cede::core::name_of_stack(static_cast<const std::byte*>(on_its_stack));
-  line.print();
-}
 
 extern "C" _Unwind_Reason_Code cede_entry_personality(int, _Unwind_Action actions,
                                                       _Unwind_Exception_Class, _Unwind_Exception*,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Rows: D-15
 // Unwinding from every instruction of both forms of the switch, stopped there by a breakpoint
-// instruction. Empty elsewhere, since it writes AArch64 instructions.
-#if defined(__aarch64__)
-#include "../../arch/arch.h"
-#include "../../src/os/memory.h"
+// instruction.
+#include "../../../arch/arch.h"
+#include "../../../src/os/memory.h"
+#include "support/probe.h"
 
 #include <cede/process.h>
 
@@ -25,7 +25,8 @@ extern "C" std::uint32_t __start_cede_traced[], __stop_cede_traced[];
 namespace cede {
 namespace {
 
-[[gnu::noinline, gnu::section("cede_traced")]] void traced_transfer(Process& from, Process& to) {
+[[gnu::noinline, gnu::section("cede_traced")]] void traced_transfer(Process& from, Process& to,
+                                                                    std::uint64_t) {
   transfer(from, to);
 }
 
@@ -34,27 +35,57 @@ std::uint32_t* code_of(Routine* routine) {
   return reinterpret_cast<std::uint32_t*>(routine);
 }
 
-// The outermost frame, or 0 if the walk found no end. The unwinder shows the end itself as one more
-// frame, at 0.
-std::uintptr_t outermost() {
-  struct Walk {
-    std::uintptr_t last = 0;
-    int frames = 0;
-  } walk;
-  const auto step = [](_Unwind_Context* context, void* argument) {
-    auto& walk = *static_cast<Walk*>(argument);
-    if (const std::uintptr_t frame = _Unwind_GetIP(context); frame != 0)
-      walk.last = frame;
-    return ++walk.frames < 100 ? _URC_NO_REASON : _URC_NORMAL_STOP;
-  };
-  return _Unwind_Backtrace(step, &walk) == _URC_END_OF_STACK ? walk.last : 0;
+// What a walk up the stack has seen.
+struct Walk {
+  std::uintptr_t outermost = 0; // 0 if it found no end
+  bool met_probe = false;
+  std::uint64_t kept[std::size(arch::Target::kSavedRegisters)] = {}; // as the probe had them
+};
+
+// DWARF's numbers of the first registers of Target::kSavedRegisters: x19 to x29, d8 to d15.
+int number_of(std::size_t kept) {
+  return static_cast<int>(kept < 11 ? 19 + kept : 72 - 11 + kept);
+}
+constexpr std::size_t kUnwound = 19;
+
+_Unwind_Reason_Code see(_Unwind_Context* context, void* argument) {
+  auto& walk = *static_cast<Walk*>(argument);
+  const std::uintptr_t frame = _Unwind_GetIP(context);
+  if (frame == 0)
+    return _URC_NO_REASON; // this is how the unwinder shows the end
+  walk.outermost = frame;
+  const std::uintptr_t probe = reinterpret_cast<std::uintptr_t>(cede_probe);
+  if (!walk.met_probe && frame >= probe && frame < probe + 1024) {
+    walk.met_probe = true;
+    for (std::size_t i = 0; i < kUnwound; ++i)
+      walk.kept[i] = _Unwind_GetGR(context, number_of(i));
+  }
+  return _URC_NO_REASON;
+}
+
+Walk walk() {
+  Walk seen;
+  if (_Unwind_Backtrace(see, &seen) != _URC_END_OF_STACK)
+    seen.outermost = 0;
+  return seen;
+}
+
+// Which seed the probe runs with on each side; they differ in the rounding mode.
+constexpr std::uint64_t kSeedOfMain = 8, kSeedOfProcess = 17;
+
+bool has_values_of(const Walk& seen, std::uint64_t seed) {
+  for (std::size_t i = 0; i < kUnwound; ++i)
+    if (seen.kept[i] != (seed + (i << 16)) * 0x0101010101010101)
+      return false;
+  return true;
 }
 
 // Stops once at each instruction that it was given and notes where the stack ended there: m in
-// main, p at a process's entry, l in cede_leave, which has no frame to return to, ? elsewhere.
+// main, p at a process's entry, l in cede_leave, which has no frame to return to, ? elsewhere; r if
+// the registers that the probe had filled on that stack were other than it left them.
 class Tracer {
 public:
-  Tracer() : end_of_main_(outermost()) {
+  Tracer() : end_of_main_(walk().outermost) {
     active = this;
     struct sigaction action {};
     action.sa_sigaction = on_trap;
@@ -98,18 +129,20 @@ private:
     for (const Stop& stop : active->stops_)
       if (stop.at == at)
         write(at, stop.instruction);
-    active->note(outermost());
+    active->note(walk());
   }
 
-  void note(std::uintptr_t end) {
-    const auto* at = reinterpret_cast<std::uint32_t*>(end);
+  void note(const Walk& seen) {
+    const auto* end = reinterpret_cast<std::uint32_t*>(seen.outermost);
     char letter = '?';
-    if (end == end_of_main_)
+    if (seen.outermost == end_of_main_)
       letter = 'm';
-    else if (at >= code_of(cede_entry) && at < code_of(cede_entry) + 16)
+    else if (end >= code_of(cede_entry) && end < code_of(cede_leave))
       letter = 'p';
-    else if (at >= code_of(cede_leave) && at < code_of(cede_entry))
+    else if (end >= code_of(cede_leave) && end < code_of(cede_leave) + 32)
       letter = 'l';
+    if (seen.met_probe && !has_values_of(seen, letter == 'm' ? kSeedOfMain : kSeedOfProcess))
+      letter = 'r';
     ++count_;
     if (ends_.empty() || ends_.back() != letter)
       ends_ += letter;
@@ -131,8 +164,14 @@ void make_thread_known() {
   transfer(main, process);
 }
 
-void transfer_by_call(Process& from, Process& to) {
+void transfer_by_call(Process& from, Process& to, std::uint64_t) {
   detail::transfer_out_of_line(execution_of(from), execution_of(to), nullptr);
+}
+
+void transfer_by_probe(Process& from, Process& to, std::uint64_t seed) {
+  execution_of(from).gate = detail::Gate::suspended;
+  execution_of(to).gate = detail::Gate::running;
+  EXPECT_EQ(cede_probe(&execution_of(from).context, &execution_of(to).context, seed), 0u);
 }
 
 // Traces two executions that switch to each other by `change` until the stack of the second is
@@ -144,20 +183,20 @@ void trace_both_directions(Tracer& tracer, Change change) {
     Process process;
     newprocess(process, [&](void*) {
       for (;;)
-        change(process, main);
+        change(process, main, kSeedOfProcess);
       return Next{main};
     }).value();
-    change(main, process);
+    change(main, process, kSeedOfMain);
     EXPECT_EQ(tracer.take_ends(), "mpm") << "from main to a new process and back";
-    change(main, process);
+    change(main, process, kSeedOfMain);
   }
   EXPECT_EQ(tracer.take_ends(), "p") << "forced unwinding";
 }
 
 TEST(AArch64Unwind, finds_the_end_of_the_stack_at_every_instruction_of_the_out_of_line_form) {
   Tracer tracer;
-  tracer.add(code_of(cede_switch), code_of(cede_leave));
-  trace_both_directions(tracer, transfer_by_call);
+  tracer.add(code_of(cede_switch), code_of(cede_switch) + 56);
+  trace_both_directions(tracer, transfer_by_probe);
   EXPECT_GT(tracer.count(), 50);
 }
 
@@ -176,12 +215,12 @@ TEST(AArch64Unwind, finds_the_end_of_the_stack_at_every_instruction_of_the_entry
   Process main, process;
   newprocess(process, [&](void*) { return Next{main}; }).value();
   Tracer tracer;
-  tracer.add(code_of(cede_leave), code_of(cede_entry) + 9);
-  transfer_by_call(main, process);
+  tracer.add(code_of(cede_entry), code_of(cede_entry) + 9);
+  tracer.add(code_of(cede_leave), code_of(cede_leave) + 13);
+  transfer_by_call(main, process, 0);
   EXPECT_EQ(tracer.take_ends(), "plm") << "from the entry, through the leave, to main";
   EXPECT_GT(tracer.count(), 12);
 }
 
 } // namespace
 } // namespace cede
-#endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Rows: D-14 P-05 P-06
+// Field reports: 2
+// Every control bit of MXCSR and of the x87 unit belongs to the process; the status flags of
+// neither are looked at.
+#include <cede/process.h>
+
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <xmmintrin.h>
+
+namespace cede::test {
+namespace {
+
+struct Control {
+  unsigned mxcsr;
+  std::uint16_t x87;
+  bool operator==(const Control&) const = default;
+};
+
+constexpr Control kDefault{0x1f80, 0x037f};
+
+std::ostream& operator<<(std::ostream& out, const Control& control) {
+  return out << std::hex << control.mxcsr << '/' << control.x87;
+}
+
+CEDE_NOINLINE Control control_now() {
+  Control control{_mm_getcsr() & ~0x3fu, 0};
+  asm volatile("fnstcw %0" : "=m"(control.x87));
+  return control;
+}
+
+CEDE_NOINLINE void set_control(Control control) {
+  _mm_setcsr(control.mxcsr);
+  asm volatile("fldcw %0" : : "m"(control.x87));
+}
+
+// Each differs from the default in one field.
+constexpr Control kControls[] = {
+    {0x1f80 | 0x0040, 0x037f}, // denormals are zero
+    {0x1f80 | 0x8000, 0x037f}, // flush to zero
+    {0x1f80 | 0x2000, 0x037f}, // rounding
+    {0x1f80 & ~0x80u, 0x037f}, // an unmasked exception
+    {0x1f80, 0x007f},          // x87: single precision
+    {0x1f80, 0x0b7f},          //      rounding
+    {0x1f80, 0x037b},          //      an unmasked exception
+};
+
+#if CEDE_PRESERVE_FPENV
+TEST(ControlBits, belong_to_the_process_in_both_forms) {
+  for (const Control& control : kControls) {
+    Process main, worker;
+    newprocess(worker, [&](void*) {
+      EXPECT_EQ(control_now(), kDefault);
+      set_control(control);
+      transfer(worker, main);
+      EXPECT_EQ(control_now(), control);
+      detail::transfer_out_of_line(execution_of(worker), execution_of(main), nullptr);
+      EXPECT_EQ(control_now(), control);
+      return Next{main}; // and its end leaves them behind
+    }).value();
+    for (int i = 0; i < 3; ++i) {
+      transfer(main, worker);
+      EXPECT_EQ(control_now(), kDefault);
+    }
+    newprocess(worker, [&](void*) {
+      EXPECT_EQ(control_now(), kDefault);
+      set_control(control);
+      transfer(worker, main);
+      return Next{main};
+    }).value();
+    detail::transfer_out_of_line(execution_of(main), execution_of(worker), nullptr);
+    EXPECT_EQ(control_now(), kDefault);
+  }
+  set_control(kDefault);
+}
+#endif
+
+TEST(StatusFlags, that_differ_load_nothing) {
+  Process main, worker;
+  unsigned flags = 0;
+  newprocess(worker, [&](void*) {
+    for (;;) {
+      _mm_setcsr(_mm_getcsr() | flags);
+      transfer(worker, main);
+    }
+    return Next{main};
+  }).value();
+  transfer(main, worker);
+  for (flags = 1; flags < 0x40; flags <<= 1) {
+    _mm_setcsr(kDefault.mxcsr);
+    transfer(main, worker);
+    EXPECT_EQ(_mm_getcsr(), kDefault.mxcsr | flags);
+  }
+  _mm_setcsr(kDefault.mxcsr);
+}
+
+} // namespace
+} // namespace cede::test
