@@ -24,13 +24,13 @@ void round_robin(benchmark::State& state) {
   bool is_starting = true;
   for (long i = 1; i < kProcesses; ++i)
     ring[i] = fiber([&, i](fiber&& arrived) {
-      if (is_starting)
-        arrived = std::move(arrived).resume();
-      ring[(i + kProcesses - 1) % kProcesses] = std::move(arrived);
-      for (;;)
-        resume_next(i);
-      return fiber();
-    }).resume();
+                if (is_starting)
+                  arrived = std::move(arrived).resume();
+                ring[(i + kProcesses - 1) % kProcesses] = std::move(arrived);
+                for (;;)
+                  resume_next(i);
+                return fiber();
+              }).resume();
   while (state.KeepRunningBatch(bench::kBatch / kProcesses * kProcesses))
     for (long i = 0; i < bench::kBatch / kProcesses; ++i)
       resume_next(0);

@@ -16,7 +16,9 @@ public:
     Task get_return_object() { return Task(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
-    std::suspend_always yield_value(int yielded) noexcept { return value = yielded, std::suspend_always(); }
+    std::suspend_always yield_value(int yielded) noexcept {
+      return value = yielded, std::suspend_always();
+    }
     void return_void() noexcept {}
     void unhandled_exception() { std::terminate(); }
     int value = 0;

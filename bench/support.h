@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the benchmarks share. A benchmark counts switches, not loop turns: it runs them in batches of
-// KeepRunningBatch, so that the time that Google Benchmark prints is that of one.
+// What the benchmarks share. A benchmark counts switches, not loop turns: it runs them in batches
+// of KeepRunningBatch, so that the time that Google Benchmark prints is that of one.
 #pragma once
 
 #include <cede/detail/compiler.h>

@@ -9,9 +9,9 @@
 
 namespace {
 
+using cede::newprocess;
 using cede::Next;
 using cede::Process;
-using cede::newprocess;
 using cede::transfer;
 
 [[noreturn]] CEDE_NOINLINE void go_round(Process& self, Process& next) {
