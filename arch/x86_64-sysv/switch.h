@@ -113,35 +113,34 @@ CEDE_ALWAYS_INLINE void save_fpenv([[maybe_unused]] Context& saved) noexcept {
 CEDE_ALWAYS_INLINE void* switch_inline(Context& saved, Context& next, void* word) {
   Context* from = &saved;
   Context* to = &next;
-  asm volatile goto("leaq 2f(%%rip), %%rax\n\t"
-                    "movq %%rsp, %c[sp](%[from])\n\t"
-                    "movq %%rbp, %c[fp](%[from])\n\t"
-                    "movq %%rbx, %c[base](%[from])\n\t"
-                    "movq %%rax, %c[resume](%[from])\n\t" CEDE_COMPARE_FPENV CEDE_CFI_BEGIN_TARGET
-                    "movq %c[sp](%[to]), %%rsp\n\t"
-                    "movq %c[fp](%[to]), %%rbp\n\t"
-                    "movq %c[base](%[to]), %%rbx\n\t"
-                    "jmp *%c[resume](%[to])\n\t" CEDE_CFI_END_TARGET CEDE_LOAD_FPENV
-                    // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, near jump,
-                    // filling. Unwinders look for the rules of a resume address one byte before it:
-                    // there they have to be ours again.
-                    "int3\n\t"
-                    "endbr64\n\t"
-                    ".byte 0xe9\n\t"
-                    ".long %l[unwind] - 1f\n"
-                    "1:\n\t"
-                    ".skip %c[filling], 0xcc\n"
-                    "2:\n\t" CEDE_RESUME_PAD
-                    : [from] "+D"(from), [to] "+S"(to), "+d"(word)
-                    : [sp] "i"(CEDE_CONTEXT_SP), [fp] "i"(CEDE_CONTEXT_FP),
-                      [resume] "i"(CEDE_CONTEXT_RESUME), [base] "i"(CEDE_CONTEXT_BASE),
-                      [fpenv] "i"(CEDE_CONTEXT_FPENV), [filling] "i"(CEDE_UNWIND_DISTANCE - 9)
-                    : "rax", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0",
-                      "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
-                      "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)",
-                      "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "mm0", "mm1", "mm2", "mm3",
-                      "mm4", "mm5", "mm6", "mm7", "memory", "cc" CEDE_AVX512_CLOBBERS
-                    : unwind);
+  asm volatile goto(
+      "leaq 2f(%%rip), %%rax\n\t"
+      "movq %%rsp, %c[sp](%[from])\n\t"
+      "movq %%rbp, %c[fp](%[from])\n\t"
+      "movq %%rbx, %c[base](%[from])\n\t"
+      "movq %%rax, %c[resume](%[from])\n\t" CEDE_COMPARE_FPENV CEDE_CFI_BEGIN_TARGET
+      "movq %c[sp](%[to]), %%rsp\n\t"
+      "movq %c[fp](%[to]), %%rbp\n\t"
+      "movq %c[base](%[to]), %%rbx\n\t"
+      "jmp *%c[resume](%[to])\n\t" CEDE_CFI_END_TARGET CEDE_LOAD_FPENV
+      // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, near jump, filling. Unwinders
+      // look for the rules of a resume address one byte before it: they have to be ours again.
+      "int3\n\t"
+      "endbr64\n\t"
+      ".byte 0xe9\n\t"
+      ".long %l[unwind] - 1f\n"
+      "1:\n\t"
+      ".skip %c[filling], 0xcc\n"
+      "2:\n\t" CEDE_RESUME_PAD
+      : [from] "+D"(from), [to] "+S"(to), "+d"(word)
+      : [sp] "i"(CEDE_CONTEXT_SP), [fp] "i"(CEDE_CONTEXT_FP), [resume] "i"(CEDE_CONTEXT_RESUME),
+        [base] "i"(CEDE_CONTEXT_BASE), [fpenv] "i"(CEDE_CONTEXT_FPENV),
+        [filling] "i"(CEDE_UNWIND_DISTANCE - 9)
+      : "rax", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2",
+        "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+        "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)",
+        "mm0", "mm1", "mm2", "mm3", "mm4", "mm5", "mm6", "mm7", "memory", "cc" CEDE_AVX512_CLOBBERS
+      : unwind);
   return word;
 unwind:
   throw_unwind();
