@@ -24,8 +24,10 @@ protected:
 
 // What the mode in force does, so that it isn't only a number.
 int mode_by_arithmetic() {
+  // All of it volatile: a compiler that believes in the default mode may take a sign out of a
+  // quotient.
   volatile double one = 1, minus_one = -1, three = 3;
-  const double third = one / three, minus_third = minus_one / three;
+  const volatile double third = one / three, minus_third = minus_one / three;
   if (third == -minus_third)
     return third * 3 == 1 ? FE_TONEAREST : FE_TOWARDZERO;
   return third > -minus_third ? FE_UPWARD : FE_DOWNWARD;
