@@ -2,8 +2,7 @@
 // Rows: X-40
 // Field reports: 9 22 33
 // Faults and exceptions that nobody handles, in a process on Windows: who is told, and how the
-// program ends. Empty elsewhere: it is about what Windows calls, and about its exit codes.
-#if defined(_WIN32)
+// program ends.
 #include <cede/process.h>
 
 #include <gtest/gtest.h>
@@ -92,4 +91,3 @@ TEST(FaultDeathTest, an_exception_that_leaves_an_entry_is_named_and_terminates_i
 
 } // namespace
 } // namespace cede
-#endif
