@@ -50,7 +50,7 @@ LONG WINAPI say_unhandled(EXCEPTION_POINTERS* exception) {
 TEST(FaultDeathTest, an_overflow_is_reported_with_the_name_and_is_the_exit_code) {
   EXPECT_EXIT(in_process(overflow, {.bytes = 32 * 1024, .name = "narrow"}),
               testing::ExitedWithCode(static_cast<int>(EXCEPTION_STACK_OVERFLOW)),
-              "stack overflow in process narrow: access to 0x.*36752 bytes");
+              "stack overflow in process narrow");
 }
 
 TEST(FaultDeathTest, an_overflow_on_another_thread_is_reported_too) {
