@@ -141,8 +141,8 @@ CEDE_ALWAYS_INLINE void* switch_inline(Context& saved, Context& next, void* word
       "ldp x9, x29, [%[to], %c[sp]]\n\t"
       "mov sp, x9\n\t"
       "br x17\n\t" CEDE_CFI_END_TARGET CEDE_LOAD_FPENV
-      // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, jump, filling. Unwinders look for
-      // the rules of a resume address one byte before it: there they have to be ours again.
+      // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, jump, filling. Unwinders look
+      // for the rules of a resume address one byte before it: there they have to be ours again.
       "brk 0\n\t"
       "hint 36\n\t"
       "b %l[unwind]\n\t"
