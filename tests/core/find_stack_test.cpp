@@ -90,8 +90,7 @@ TEST(FindStack, is_right_while_others_reserve_and_give_back) {
   int wrong = 0;
   test::in_process({.name = "mine"}, [&] {
     for (int i = 0; i < test::scaled(200000, 5000); ++i) {
-      int local = 0;
-      const Found found = find_stack(reinterpret_cast<std::byte*>(&local), false);
+      const Found found = find_stack(test::here(), false);
       wrong += found.name == nullptr || std::string_view(found.name) != "mine" ? 1 : 0;
     }
   });
@@ -101,8 +100,7 @@ TEST(FindStack, is_right_while_others_reserve_and_give_back) {
 }
 
 std::string name_here() {
-  int local = 0;
-  return std::string(name_of_stack(reinterpret_cast<std::byte*>(&local)));
+  return std::string(name_of_stack(test::here()));
 }
 
 TEST(NameOfStack, is_the_processs_or_says_what_else_it_is) {

@@ -20,13 +20,21 @@ TEST(Fork, gives_the_child_its_own_processes) {
 namespace cede {
 namespace {
 
+class Fork : public testing::Test {
+protected:
+  void SetUp() override {
+    if (test::kThreadSanitizer)
+      GTEST_SKIP() << "its runtime knows no fibers in a child";
+  }
+};
+
 int status_of(pid_t child) {
   int status = -1;
   waitpid(child, &status, 0);
   return status;
 }
 
-TEST(Fork, gives_the_child_its_own_processes) {
+TEST_F(Fork, gives_the_child_its_own_processes) {
   Process main;
   std::deque<Process> workers;
   int resumed = 0;
@@ -54,7 +62,7 @@ TEST(Fork, gives_the_child_its_own_processes) {
   EXPECT_EQ(resumed, 101);
 }
 
-TEST(Fork, may_happen_in_a_process) {
+TEST_F(Fork, may_happen_in_a_process) {
   pid_t child = -1;
   test::in_process([&] { child = fork(); });
   if (child == 0) {
@@ -65,7 +73,7 @@ TEST(Fork, may_happen_in_a_process) {
   EXPECT_TRUE(testing::ExitedWithCode(42)(status_of(child)));
 }
 
-TEST(Fork, keeps_the_guards_and_the_report) {
+TEST_F(Fork, keeps_the_guards_and_the_report) {
   StackLimits limits;
   Process main, worker;
   newprocess(worker, [&](void*) {
@@ -83,15 +91,13 @@ TEST(Fork, keeps_the_guards_and_the_report) {
   EXPECT_TRUE(test::died_of_fault(status_of(child)));
 }
 
-TEST(Fork, while_another_thread_makes_processes_leaves_no_lock_held) {
-  if (test::kThreadSanitizer)
-    GTEST_SKIP() << "its runtime doesn't go on in a child of a program with threads";
+TEST_F(Fork, while_another_thread_makes_processes_leaves_no_lock_held) {
   std::atomic<bool> stop{false};
   std::thread other([&] {
     while (!stop)
       test::in_process({.bytes = 100000}, [] {});
   });
-  for (int i = 0; i < test::scaled(100, 10); ++i) {
+  for (int i = 0; i < test::scaled(100, 3); ++i) {
     const pid_t child = fork();
     if (child == 0) {
       alarm(20);

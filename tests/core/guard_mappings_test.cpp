@@ -67,7 +67,7 @@ TEST_F(GuardMappings, by_advice_are_none) {
   const std::size_t before = test::count_mappings();
   std::deque<Process> workers;
   EXPECT_FALSE(park(workers, 1000));
-  EXPECT_LE(test::count_mappings(), before + 20);
+  EXPECT_LE(test::count_mappings(), before + (test::is_observed() ? 100 : 20));
 }
 
 TEST_F(GuardMappings, by_protection_are_two_a_stack) {
@@ -90,8 +90,12 @@ TEST_F(GuardMappings, that_run_out_are_named_and_all_can_be_destroyed_and_used_a
   std::deque<Process> workers;
   const std::error_code error = park(workers, 40000);
   if (error) {
+#if defined(_WIN32) // knows no such limit, also where it runs on a system that has one
+    EXPECT_EQ(error, Errc::no_memory);
+#else
     EXPECT_EQ(error, Errc::mapping_limit);
     EXPECT_NE(error.message().find("vm.max_map_count"), std::string::npos);
+#endif
     EXPECT_GT(workers.size(), 10000u);
     EXPECT_TRUE(park(workers, workers.size() + 1)); // once more, the same
   }
@@ -151,8 +155,7 @@ TEST_F(GuardMappings, stay_guards_when_stacks_are_used_again) {
 
 TEST_F(GuardMappings, are_not_made_of_huge_pages) {
   test::in_process([] {
-    int local = 0;
-    const std::string flags = test::mapping_flags(&local);
+    const std::string flags = test::mapping_flags(test::here());
     if (flags.empty() || test::kEmulated)
       GTEST_SKIP() << "no /proc/self/smaps of this program here";
     EXPECT_NE(flags.find(" nh "), std::string::npos) << flags;

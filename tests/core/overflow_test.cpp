@@ -129,6 +129,7 @@ TEST(OverflowReport, can_be_switched_off) {
   auto child = [] {
     configure_stacks({.report_overflow = false});
     std::fputs("no report:", stderr);
+    std::fflush(stderr); // not every system has it unbuffered
     test::in_process({.name = "eater"}, [] { overflow(kTooDeep); });
   };
   if (test::kAddressSanitizer || test::kThreadSanitizer)

@@ -143,7 +143,7 @@ TEST_F(StackPool, trim_on_a_process_keeps_what_it_runs_on) {
 }
 
 TEST_F(StackPool, grows_and_shrinks_again_and_again) {
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < test::scaled(5, 2); ++round) {
     make(processes, 700);
     processes.clear();
     EXPECT_EQ(count_stacks().idle + count_stacks().cold, 700u);
@@ -164,7 +164,7 @@ TEST_F(StackPool, depth_of_a_stack_in_the_depot_is_given_back) {
 }
 
 TEST_F(StackPool, stacks_released_on_another_thread_do_not_pile_up_there) {
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < test::scaled(20, 2); ++round) {
     make(processes, 300);
     std::thread([&] { processes.clear(); }).join();
   }
@@ -172,7 +172,7 @@ TEST_F(StackPool, stacks_released_on_another_thread_do_not_pile_up_there) {
 }
 
 TEST_F(StackPool, stacks_pass_from_a_thread_that_only_ends_processes_to_one_that_only_makes_them) {
-  for (int round = 0; round < 50; ++round) {
+  for (int round = 0; round < test::scaled(50, 3); ++round) {
     make(processes, 100);
     std::thread other([&] { processes.clear(); });
     other.join();

@@ -66,7 +66,8 @@ inline int scaled(int times, int observed_times) {
 inline bool died_of_fault(int status) {
 #ifdef _WIN32
   const auto code = static_cast<unsigned>(status);
-  return code == 0xc0000005 || code == 0xc00000fd; // access violation, stack overflow
+  // access violation, stack overflow, guard page of a stack that doesn't run
+  return code == 0xc0000005 || code == 0xc00000fd || code == 0x80000001;
 #else
   return testing::KilledBySignal(SIGSEGV)(status);
 #endif

@@ -4,7 +4,14 @@
 
 #include <cede/process.h>
 
+#include <cstddef>
+
 namespace cede::test {
+
+// An address on the stack that runs: locals may lie elsewhere under AddressSanitizer.
+[[gnu::noinline]] inline std::byte* here() {
+  return static_cast<std::byte*>(__builtin_frame_address(0));
+}
 
 template <class F>
 void in_process(StackOptions options, F&& f) {
