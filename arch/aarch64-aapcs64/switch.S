@@ -67,7 +67,7 @@
   RESTORE_PAIR d12, d13, CEDE_FRAME_D12
   RESTORE_PAIR d14, d15, CEDE_FRAME_D14
   add sp, sp, CEDE_FRAME_BYTES
-  .cfi_adjust_cfa_offset -CEDE_FRAME_BYTES
+  .cfi_def_cfa_offset 0 // not relative: clang 14 counts on from before a .cfi_restore_state
   autiasp
   .cfi_negate_ra_state
 .endm
@@ -109,7 +109,9 @@ CEDE_BEGIN(cede_switch)
   b .Lswitch_go
 #endif
 
-  // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, jump, filling.
+  // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, jump, filling. Unwinders look for
+  // the rules of a resume address one byte before it: there they have to be this side's again.
+  brk 0
 .Lunwind:
   bti j
   b .Lthrow
@@ -134,6 +136,7 @@ CEDE_END(cede_switch)
 //   sp the entry record   x2 word
 CEDE_BEGIN_OUTERMOST(cede_entry)
   .cfi_personality 0x1b, cede_entry_personality
+  .hidden cede_entry_personality // else the pc-relative reference could not be part of a shared object
   .hidden cede_entry_personality // else the pc-relative reference could not be part of a shared object
   mov x29, xzr
   mov x0, sp

@@ -116,6 +116,9 @@ CEDE_ALWAYS_INLINE ThreadBlock& thread() noexcept {
   return *block;
 }
 
+// The statement below reads FPCR when it compares it: that is quick here.
+CEDE_ALWAYS_INLINE void save_fpenv(Context&) noexcept {}
+
 [[noreturn]] void throw_unwind();
 
 // The statement moves these as pairs, and the second entry is three instructions.
@@ -138,7 +141,9 @@ CEDE_ALWAYS_INLINE void* switch_inline(Context& saved, Context& next, void* word
       "ldp x9, x29, [%[to], %c[sp]]\n\t"
       "mov sp, x9\n\t"
       "br x17\n\t" CEDE_CFI_END_TARGET CEDE_LOAD_FPENV
-      // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, jump, filling.
+      // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, jump, filling. Unwinders look for
+      // the rules of a resume address one byte before it: there they have to be ours again.
+      "brk 0\n\t"
       "hint 36\n\t"
       "b %l[unwind]\n\t"
       "brk 0\n"

@@ -63,6 +63,12 @@
 // Saves the caller in *from and goes on in *to; returns the word that *from is resumed with.
 //   rdi from   rsi to   rdx word
 CEDE_BEGIN(cede_switch)
+#if CEDE_PRESERVE_FPENV
+  // First, since it takes the longest.
+  stmxcsr CEDE_CONTEXT_FPENV(%rdi)
+  fnstcw CEDE_CONTEXT_FPENV + 4(%rdi)
+#endif
+
   subq $CEDE_FRAME_BYTES, %rsp
   .cfi_adjust_cfa_offset CEDE_FRAME_BYTES
   movq %r12, CEDE_FRAME_R12(%rsp)
@@ -81,8 +87,6 @@ CEDE_BEGIN(cede_switch)
   movq %rax, CEDE_CONTEXT_RESUME(%rdi)
 
 #if CEDE_PRESERVE_FPENV
-  stmxcsr CEDE_CONTEXT_FPENV(%rdi)
-  fnstcw CEDE_CONTEXT_FPENV + 4(%rdi)
   COMPARE_FPENV CEDE_CONTEXT_FPENV(%rdi), .Lswitch_differ
 #endif
 .Lswitch_go:

@@ -46,7 +46,7 @@
 // In an Execution and in a Stack.
 #define CEDE_EXECUTION_STACK 48
 #define CEDE_STACK_LOW 0
-#define CEDE_STACK_BOTTOM 104
+#define CEDE_STACK_BOTTOM 64
 
 // In this slot of an empty cede_switch frame, which both ways to leave for good have, the
 // processor's floating-point control is compared.

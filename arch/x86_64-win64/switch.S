@@ -199,7 +199,6 @@ CEDE_BEGIN(cede_entry)
   movq $CEDE_FIRST_EXCEPTION_LIST, %gs:CEDE_TIB_EXCEPTION_LIST
   // FiberData stays: to the system, the thread's fiber goes on here.
 
-  xorl %ebp, %ebp
   movq %rcx, %rdx
   leaq CEDE_START_DEPARTURE(%rsp), %rcx
   callq *CEDE_ENTRY_RUN(%rdx)

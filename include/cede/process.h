@@ -185,13 +185,25 @@ Result<void> newprocess(Process& process, Entry entry, StackOptions options) {
   return {};
 }
 
+namespace detail {
+
+// Whether to switch is all that has to be done. One branch for all of it costs less than one each.
+CEDE_ALWAYS_INLINE bool is_plain_switch(const Execution& leaving, const Execution& entering) {
+  const ExceptionGlobals& exceptions = *thread().exceptions;
+  const auto gate_of = [](Gate gate) { return static_cast<std::uint32_t>(gate); };
+  return ((gate_of(leaving.gate) ^ gate_of(Gate::running)) |
+          (gate_of(entering.gate) ^ gate_of(Gate::suspended)) | exceptions.uncaught |
+          reinterpret_cast<std::uintptr_t>(exceptions.caught)) == 0;
+}
+
+} // namespace detail
+
 CEDE_ALWAYS_INLINE void* transfer(Process& from, Process& to, void* word) {
   detail::Execution& leaving = execution_of(from);
   detail::Execution& entering = execution_of(to);
 #if CEDE_INLINE_SWITCH
-  const detail::ExceptionGlobals& exceptions = *detail::thread().exceptions;
-  if (leaving.gate == detail::Gate::running && entering.gate == detail::Gate::suspended &&
-      exceptions.caught == nullptr && exceptions.uncaught == 0) [[likely]] {
+  detail::save_fpenv(leaving.context); // before anything is known: nothing is saved there yet
+  if (detail::is_plain_switch(leaving, entering)) [[likely]] {
     leaving.gate = detail::Gate::suspended;
     entering.gate = detail::Gate::running;
     return detail::switch_inline(leaving.context, entering.context, word);

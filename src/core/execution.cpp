@@ -104,9 +104,7 @@ Departure run_observed(EntryHead* head, void* word) {
 } // namespace
 
 void* transfer_out_of_line(Execution& from, Execution& to, void* word) {
-  const ExceptionGlobals& exceptions = *thread().exceptions;
-  if (from.gate == Gate::running && to.gate == Gate::suspended && exceptions.caught == nullptr &&
-      exceptions.uncaught == 0) [[likely]] {
+  if (is_plain_switch(from, to)) [[likely]] {
     from.gate = Gate::suspended;
     to.gate = Gate::running;
     return cede_switch(&from.context, &to.context, word);

@@ -38,7 +38,7 @@ namespace cede::core {
 
 namespace {
 
-std::size_t bytes_of(detail::Stack& stack) noexcept {
+[[maybe_unused]] std::size_t bytes_of(detail::Stack& stack) noexcept {
   return static_cast<std::size_t>(stack.high() - stack.low);
 }
 

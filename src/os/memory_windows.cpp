@@ -93,7 +93,8 @@ std::byte* first_resident(std::byte* low, std::byte* high) noexcept {
   const std::size_t page = page_bytes();
   PSAPI_WORKING_SET_EX_INFORMATION asked[64];
   while (low < high) {
-    const std::size_t pages = std::min(bytes_between(low, high) / page, std::size(asked));
+    const std::size_t pages =
+        std::min((bytes_between(low, high) + page - 1) / page, std::size(asked));
     for (std::size_t i = 0; i < pages; ++i)
       asked[i] = {low + i * page, {}};
     if (!QueryWorkingSetEx(GetCurrentProcess(), asked, static_cast<DWORD>(pages * sizeof *asked)))

@@ -67,7 +67,7 @@ TEST(FaultChain, fault_with_the_default_action_ends_the_program_by_it) {
     signal(SIGSEGV, SIG_DFL);
     test::in_process(hit_bad_address);
   };
-  EXPECT_EXIT(child(), testing::KilledBySignal(SIGSEGV), "^$");
+  EXPECT_EXIT(child(), testing::KilledBySignal(SIGSEGV), test::all_printed("^"));
 }
 
 TEST(FaultChain, fault_cannot_be_ignored) {
@@ -75,7 +75,7 @@ TEST(FaultChain, fault_cannot_be_ignored) {
     signal(SIGSEGV, SIG_IGN);
     test::in_process(hit_bad_address);
   };
-  EXPECT_EXIT(child(), testing::KilledBySignal(SIGSEGV), "^$");
+  EXPECT_EXIT(child(), testing::KilledBySignal(SIGSEGV), test::all_printed("^"));
 }
 
 TEST(FaultChain, signal_that_was_sent_can_be_ignored) {
@@ -103,7 +103,7 @@ TEST(FaultChain, signal_that_was_sent_ends_the_program_by_default) {
     test::in_process([] { kill(getpid(), SIGSEGV); });
     _exit(1);
   };
-  EXPECT_EXIT(child(), testing::KilledBySignal(SIGSEGV), "^$");
+  EXPECT_EXIT(child(), testing::KilledBySignal(SIGSEGV), test::all_printed("^"));
 }
 
 TEST(FaultChain, handler_for_one_call_is_called_once) {
@@ -111,7 +111,7 @@ TEST(FaultChain, handler_for_one_call_is_called_once) {
     install([](int, siginfo_t*, void*) { static_cast<void>(!write(2, "once.", 5)); }, SA_RESETHAND);
     test::in_process(hit_bad_address); // again when the handler returns
   };
-  EXPECT_EXIT(child(), testing::KilledBySignal(SIGSEGV), "^once.$");
+  EXPECT_EXIT(child(), testing::KilledBySignal(SIGSEGV), test::all_printed("^once."));
 }
 
 TEST(FaultChain, handler_that_is_not_deferred_can_fault_itself) {
@@ -135,11 +135,14 @@ sigjmp_buf back;
 TEST(FaultChain, handler_may_leave_by_a_jump_and_fault_again) {
   auto child = [] {
     install([](int, siginfo_t*, void*) { siglongjmp(back, 1); });
-    static int caught = 0;
+    static volatile int caught = 0; // the fault is not where the compiler sees control leave
     test::in_process([] {
-      for (caught = 0; caught < 3; ++caught)
+      caught = 0;
+      while (caught < 3) {
         if (sigsetjmp(back, 1) == 0)
           hit_bad_address();
+        caught = caught + 1;
+      }
     });
     _exit(caught == 3 ? 42 : 1);
   };

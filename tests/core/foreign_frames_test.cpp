@@ -54,6 +54,7 @@ TEST(ForeignFrames, of_qsort_in_three_processes_stay_whole) {
     running = &worker;
     transfer(main, worker);
   }
+  running = sorts_main = nullptr;
   for (std::size_t i = 0; i < workers.size(); ++i) {
     EXPECT_TRUE(std::ranges::is_sorted(numbers[i]));
     EXPECT_EQ(numbers[i][0], static_cast<int>(i * 1000));

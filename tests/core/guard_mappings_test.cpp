@@ -90,8 +90,12 @@ TEST_F(GuardMappings, that_run_out_are_named_and_all_can_be_destroyed_and_used_a
   std::deque<Process> workers;
   const std::error_code error = park(workers, 40000);
   if (error) {
+#if defined(_WIN32) // knows no such limit, also where it runs on a system that has one
+    EXPECT_EQ(error, Errc::no_memory);
+#else
     EXPECT_EQ(error, Errc::mapping_limit);
     EXPECT_NE(error.message().find("vm.max_map_count"), std::string::npos);
+#endif
     EXPECT_GT(workers.size(), 10000u);
     EXPECT_TRUE(park(workers, workers.size() + 1)); // once more, the same
   }
@@ -152,7 +156,7 @@ TEST_F(GuardMappings, stay_guards_when_stacks_are_used_again) {
 TEST_F(GuardMappings, are_not_made_of_huge_pages) {
   test::in_process([] {
     const std::string flags = test::mapping_flags(test::here());
-    if (flags.empty())
+    if (flags.empty() || test::kEmulated)
       GTEST_SKIP() << "no /proc/self/smaps of this program here";
     EXPECT_NE(flags.find(" nh "), std::string::npos) << flags;
   });

@@ -9,6 +9,7 @@
 #endif
 
 #include <csignal>
+#include <string>
 
 #ifdef __has_feature
 #define CEDE_TEST_HAS_FEATURE(feature) __has_feature(feature)
@@ -38,6 +39,18 @@ inline bool on_valgrind() {
 #endif
 }
 
+// Whether another system's emulator runs this: what it tells of the program's memory is made up.
+inline constexpr bool kEmulated = CEDE_TESTS_ARE_EMULATED;
+
+// A pattern for all that is printed by a child which a fault ends.
+inline std::string all_printed(const std::string& pattern) {
+#ifdef _WIN32
+  return pattern + "$";
+#else
+  return pattern + "(qemu: uncaught target signal.*)?$"; // qemu adds a line of its own
+#endif
+}
+
 // Whether an observer keeps records of its own for each process, or memory for each byte.
 inline bool is_observed() {
   return kAddressSanitizer || kThreadSanitizer || on_valgrind();
@@ -53,7 +66,8 @@ inline int scaled(int times, int observed_times) {
 inline bool died_of_fault(int status) {
 #ifdef _WIN32
   const auto code = static_cast<unsigned>(status);
-  return code == 0xc0000005 || code == 0xc00000fd; // access violation, stack overflow
+  // access violation, stack overflow, guard page of a stack that doesn't run
+  return code == 0xc0000005 || code == 0xc00000fd || code == 0x80000001;
 #else
   return testing::KilledBySignal(SIGSEGV)(status);
 #endif

@@ -39,11 +39,10 @@ struct Stack {
   std::uint32_t special; // a set of Special; 0 may be taken and released inline
   Stack* next;           // on a list: the next one
   Execution* unwinder;   // while its process is forced to unwind: where control goes at the end
+  std::byte* bottom;     // set with `low`: what the system takes for the lowest address
   void* tsan_fiber;      // ThreadSanitizer's name for its process
   unsigned valgrind_id;  // valgrind's name for it, where there is a process
   char name[32];
-  // set with `low`: what the system takes for the lowest address of the stack
-  std::byte* bottom;
 
   std::byte* high() noexcept { return reinterpret_cast<std::byte*>(this); }
 };

@@ -2,8 +2,7 @@
 // Rows: D-14 P-06
 // Field reports: 9 10
 // What Windows keeps of a stack in the thread information block, and what of the system relies on
-// it. Empty elsewhere: no other system has such a block.
-#if defined(_WIN32)
+// it.
 #include "support/text.h"
 
 #include <cede/process.h>
@@ -239,4 +238,3 @@ TEST(ThreadBlock, leaves_fiber_local_storage_to_the_thread) {
 
 } // namespace
 } // namespace cede
-#endif

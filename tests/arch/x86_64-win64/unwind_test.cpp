@@ -3,9 +3,8 @@
 // Field reports: 9 10
 // The unwinder of Windows in a process: it ends at the entry, and at every instruction of the
 // switch it finds the frame and the registers of the side that is left or of the side that is
-// resumed. Empty elsewhere: other systems unwind by DWARF tables.
-#if defined(_WIN32)
-#include "../../arch/arch.h"
+// resumed.
+#include "../../../arch/arch.h"
 #include "support/probe.h"
 
 #include <cede/process.h>
@@ -128,9 +127,17 @@ LONG NTAPI on_step(EXCEPTION_POINTERS* exception) {
   return EXCEPTION_CONTINUE_EXECUTION;
 }
 
+// Leaves what looks like code where the next frames will be.
+[[gnu::noinline]] void dirty_stack() {
+  volatile std::uintptr_t words[200];
+  for (volatile std::uintptr_t& word : words)
+    word = start_of(dirty_stack);
+}
+
 unsigned probe_transfer(Process& from, Process& to, std::uint64_t seed) {
   detail::Execution& leaving = execution_of(from);
   detail::Execution& entering = execution_of(to);
+  dirty_stack();
   leaving.gate = detail::Gate::suspended;
   entering.gate = detail::Gate::running;
   return cede_probe(&leaving.context, &entering.context, seed);
@@ -182,4 +189,3 @@ TEST(Unwind, finds_a_whole_side_at_every_instruction_of_the_switch) {
 
 } // namespace
 } // namespace cede
-#endif
