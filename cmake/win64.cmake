@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Toolchain: Win64 by the MinGW-w64 cross compiler with POSIX threads; programs run under Wine.
 #   cmake -G Ninja -B build/win64 --toolchain cmake/win64.cmake && ninja -C build/win64
 #   ctest --test-dir build/win64

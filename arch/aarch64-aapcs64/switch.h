@@ -11,7 +11,7 @@
 // write drains the pipeline; it has no status flags (those are FPSR's).
 //
 // The jump goes through x17: from there it may arrive at either kind of landing pad, `bti c` at
-// cede_entry and `bti j` at a resume address (Arm ARM, D8.4.4, PSTATE.BTYPE).
+// cede_entry and `bti j` at a resume address (Arm Architecture Reference Manual, PSTATE.BTYPE).
 #pragma once
 
 #include <cede/detail/context.h>
@@ -19,7 +19,7 @@
 // From the first load on, the frame to unwind is the one in the context at x1, though the program
 // counter is still here: CFA = its sp, and the registers lie in the context. Its resume address is
 // not signed, whether or not the return address of the function around is: RA_SIGN_STATE becomes
-// CFA + 0, which is even. (A val_expression would say so more directly, but libgcc before 12.3
+// CFA + 0, which is even. (A val_expression would say so more directly, but libgcc of gcc 12.2
 // takes the parity of its address for the state; negating would have to know the state.) DWARF for
 // AArch64: 1 is x1, 30 the return address, 34 RA_SIGN_STATE, 72 to 79 d8 to d15; 0x0f
 // def_cfa_expression, 0x10 expression, 0x14 val_offset, 0x71 breg1, 0x06 deref.
@@ -141,8 +141,8 @@ CEDE_ALWAYS_INLINE void* switch_inline(Context& saved, Context& next, void* word
       "ldp x9, x29, [%[to], %c[sp]]\n\t"
       "mov sp, x9\n\t"
       "br x17\n\t" CEDE_CFI_END_TARGET CEDE_LOAD_FPENV
-      // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, jump, filling. Unwinders look for
-      // the rules of a resume address one byte before it: there they have to be ours again.
+      // The second entry, CEDE_UNWIND_DISTANCE bytes: landing pad, jump, filling. Unwinders look
+      // for the rules of a resume address one byte before it: there they have to be ours again.
       "brk 0\n\t"
       "hint 36\n\t"
       "b %l[unwind]\n\t"

@@ -3,6 +3,7 @@
 // Field reports: 16 22
 // Exceptions thrown, caught, rethrown and in flight over interleaved switches: what the C++ runtime
 // knows of them belongs to the process, not to the thread.
+#include "support/environment.h"
 #include "support/text.h"
 
 #include <cede/process.h>
@@ -259,7 +260,7 @@ TEST(Exceptions, of_many_nesting_processes_never_mix) {
   std::mt19937 random(seed);
   Process main, a, b, c;
   std::array<Process*, 4> processes{&main, &a, &b, &c};
-  int steps = 20000;
+  int steps = scaled(20'000, 2'000);
   for (int i = 1; i < 4; ++i)
     newprocess(*processes[i], [&, i](void*) {
       std::vector<int> expected;

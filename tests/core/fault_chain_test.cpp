@@ -137,9 +137,12 @@ TEST(FaultChain, handler_may_leave_by_a_jump_and_fault_again) {
     install([](int, siginfo_t*, void*) { siglongjmp(back, 1); });
     static volatile int caught = 0; // the fault is not where the compiler sees control leave
     test::in_process([] {
-      for (caught = 0; caught < 3; caught = caught + 1)
+      caught = 0;
+      while (caught < 3) {
         if (sigsetjmp(back, 1) == 0)
           hit_bad_address();
+        caught = caught + 1;
+      }
     });
     _exit(caught == 3 ? 42 : 1);
   };

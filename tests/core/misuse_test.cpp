@@ -32,8 +32,12 @@ auto suspends(World& w) {
 }
 
 TEST(Misuse, transfer_to_an_empty_process) {
-  World& w = world();
-  EXPECT_DEATH(transfer(w.main, w.worker), "cede: transfer to an empty process");
+  EXPECT_DEATH(
+      {
+        World& w = world();
+        transfer(w.main, w.worker);
+      },
+      "cede: transfer to an empty process");
 }
 
 TEST(Misuse, transfer_to_a_finished_process) {

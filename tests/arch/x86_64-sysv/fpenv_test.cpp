@@ -3,6 +3,8 @@
 // Field reports: 2
 // Every control bit of MXCSR and of the x87 unit belongs to the process; the status flags of
 // neither are looked at.
+#include "support/environment.h"
+
 #include <cede/process.h>
 
 #include <cstdint>
@@ -49,6 +51,8 @@ constexpr Control kControls[] = {
 TEST(ControlBits, belong_to_the_process_in_both_forms) {
   if (!CEDE_PRESERVE_FPENV)
     GTEST_SKIP() << "this library was built without them";
+  if (on_valgrind())
+    GTEST_SKIP() << "valgrind knows the rounding modes only";
   for (const Control& control : kControls) {
     Process main, worker;
     newprocess(worker, [&](void*) {
@@ -93,6 +97,8 @@ void raise_and_go_back(Way way, unsigned flag) {
 }
 
 TEST(StatusFlags, that_differ_load_nothing) {
+  if (on_valgrind())
+    GTEST_SKIP() << "valgrind has no status flags";
   raise_and_go_back(Way::users_call, 0); // this thread is known from here on
   for (Way way : {Way::users_call, Way::out_of_line, Way::end}) {
     for (unsigned flag = 1; flag < 0x40; flag <<= 1) {
