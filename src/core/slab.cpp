@@ -61,7 +61,15 @@ void construct(Slab& slab, std::uint32_t index) noexcept {
 
 } // namespace
 
-constinit std::mutex stacks_mutex;
+// Made at first use, since not every system's mutex can be constant, and never destroyed.
+std::mutex& stacks_mutex() noexcept {
+  static union Storage {
+    std::mutex mutex;
+    Storage() : mutex() {}
+    ~Storage() {}
+  } storage;
+  return storage.mutex;
+}
 
 Slab* reserve_slab(std::size_t usable_bytes, unsigned size_class, std::uint32_t slots) noexcept {
   Slab* slab = unused_record(slot_bytes_for(usable_bytes), size_class);
@@ -148,7 +156,7 @@ Found find_stack(const std::byte* address, bool users_too) noexcept {
     return {begin, begin + kGuardBytes, stack->high(), stack->name};
   }
   if (users_too) {
-    const std::lock_guard lock(stacks_mutex);
+    const std::lock_guard lock(stacks_mutex());
     for (Stack* stack = users_stacks; stack != nullptr; stack = stack->next)
       if (address >= stack->low && address < stack->high())
         return {stack->low, stack->low, stack->high(), stack->name};

@@ -7,7 +7,7 @@
 // Invariants: a slab's record is never freed, only used again and for slots of the same size, so a
 // fault handler may walk the list at any moment. A slot below `carved` has its guard; it is in use,
 // idle, or on the slab's list of cold slots, whose memory has been given back. All functions but
-// find_stack() and name_of_stack() are called under `stacks_mutex`.
+// find_stack() and name_of_stack() are called under `stacks_mutex()`.
 #pragma once
 
 #include <cede/detail/stack.h>
@@ -52,7 +52,7 @@ inline constexpr std::size_t kGuardBytes = 64 * 1024;
 
 // Guards everything about stacks that threads share: slabs, pools, and the list of stacks in memory
 // of the user's. Never held at a switch or while code of the user's runs.
-extern std::mutex stacks_mutex;
+std::mutex& stacks_mutex() noexcept;
 
 // A new slab for stacks of `usable_bytes`, with `slots` slots or, if there is no room for so many,
 // fewer; null if there is none for one.

@@ -67,7 +67,7 @@ Slab* reserve_slab_for(Pool& pool, unsigned size_class) noexcept {
 
 // A cold slot goes before a new one: it has its guard already, also when the system has no more.
 Result<Stack*> take(unsigned size_class) noexcept {
-  const std::lock_guard lock(stacks_mutex);
+  const std::lock_guard lock(stacks_mutex());
   Pool& pool = pools[size_class];
   if (Stack* stack = pool.idle) {
     pool.idle = stack->next;
@@ -126,7 +126,7 @@ void flush(detail::ThreadBlock& block, std::uint32_t kept) noexcept {
     link = &(*link)->next;
   Stack* stack = std::exchange(*link, nullptr);
   block.idle_count = kept;
-  const std::lock_guard lock(stacks_mutex);
+  const std::lock_guard lock(stacks_mutex());
   while (stack != nullptr)
     put_in_depot(*std::exchange(stack, stack->next));
 }
@@ -142,7 +142,7 @@ Result<Stack*> adopt(std::span<std::byte> memory) noexcept {
   stack->top = stack->high();
   stack->special = detail::kUsersMemory;
   set_first_context(*stack);
-  const std::lock_guard lock(stacks_mutex);
+  const std::lock_guard lock(stacks_mutex());
   link_users_stack(*stack);
   return stack;
 }
@@ -165,19 +165,19 @@ Result<Stack*> find_for(const StackOptions& options) noexcept {
 
 // A child has the one thread that forked, and whatever another held stays locked in it.
 bool arrange_forks() noexcept {
-  os::call_around_fork([] { stacks_mutex.lock(); }, [] { stacks_mutex.unlock(); });
+  os::call_around_fork([] { stacks_mutex().lock(); }, [] { stacks_mutex().unlock(); });
   return true;
 }
 
 } // namespace
 
 StackSettings settings() noexcept {
-  const std::lock_guard lock(stacks_mutex);
+  const std::lock_guard lock(stacks_mutex());
   return current_settings;
 }
 
 StackCounts count_stacks() noexcept {
-  const std::lock_guard lock(stacks_mutex);
+  const std::lock_guard lock(stacks_mutex());
   const std::size_t mine = detail::thread().idle_count;
   return {carved_count - cold_count - idle_count - mine, idle_count + mine, cold_count};
 }
@@ -220,13 +220,13 @@ void release_stack(Stack& stack) noexcept {
   const std::uint32_t special = std::exchange(stack.special, 0);
   stack.name[0] = '\0';
   if (special & kUsersMemory) {
-    const std::lock_guard lock(core::stacks_mutex);
+    const std::lock_guard lock(core::stacks_mutex());
     core::unlink_users_stack(stack);
     return;
   }
   ThreadBlock& block = thread();
   if (special & (kOtherSize | kPainted) || block.idle_limit == 0) {
-    const std::lock_guard lock(core::stacks_mutex);
+    const std::lock_guard lock(core::stacks_mutex());
     core::put_in_depot(stack);
     return;
   }
@@ -240,14 +240,14 @@ void release_stack(Stack& stack) noexcept {
 namespace cede {
 
 void configure_stacks(const StackSettings& settings) {
-  const std::lock_guard lock(core::stacks_mutex);
+  const std::lock_guard lock(core::stacks_mutex());
   core::current_settings = settings;
   core::shrink_depot(settings.idle_stacks);
 }
 
 void trim() {
   core::flush_idle_stacks(detail::thread());
-  const std::lock_guard lock(core::stacks_mutex);
+  const std::lock_guard lock(core::stacks_mutex());
   core::shrink_depot(0);
   for (core::Pool& pool : core::pools) {
     detail::Slab** link = &pool.slabs;

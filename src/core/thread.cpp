@@ -16,8 +16,6 @@ const char CEDE_OPTIONS_SYMBOL = 0;
 
 namespace cede::core {
 
-constinit detail::ExceptionGlobals not_known{nullptr, 1};
-
 namespace {
 
 // Enough for a burst, and at most 4 MiB of touched pages a thread.

@@ -8,7 +8,9 @@
 namespace cede::core {
 
 // Stands for the globals of a thread that is not known yet. Never empty, so that no switch takes
-// the fast path, and never written.
+// the fast path, and never written. It stands beside the blocks, so that a program that refers to
+// it links those too: what else refers to them are assembly statements, which the linker sees too
+// late when it optimises.
 extern detail::ExceptionGlobals not_known;
 
 // The block of such a thread. There is one file for each way to keep it: thread_block_*.cpp.

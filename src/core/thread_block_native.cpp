@@ -2,6 +2,8 @@
 // A thread's block as a thread_local object of the compiler's. Layer core.
 #include "thread.h"
 
+constinit cede::detail::ExceptionGlobals cede::core::not_known{nullptr, 1};
+
 extern "C" {
 #if CEDE_INLINE_SWITCH
 [[gnu::tls_model("initial-exec")]]

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+constinit cede::detail::ExceptionGlobals cede::core::not_known{nullptr, 1};
+
 extern "C" {
 // What each thread's block is a copy of. The section's name sorts before the end mark, .tls$ZZZ.
 [[gnu::section(".tls$CEDE")]] constinit cede::detail::ThreadBlock cede_thread{

@@ -43,6 +43,8 @@ bool call_at_thread_exit(void (*at_exit)(void*), void* argument) noexcept {
   return made && TlsSetValue(slot, argument);
 }
 
+void call_around_fork(void (*)(), void (*)()) noexcept {} // there is none
+
 // The bounds that the thread information block has now: on a process's stack, those of the process.
 Bounds thread_stack() noexcept {
   ULONG_PTR low = 0;

@@ -58,14 +58,14 @@ void say_and_die() {
 
 TEST(Escape, of_an_exception_names_the_process_and_terminates_at_the_throw) {
   EXPECT_DEATH(throw_in_process("painter", true),
-               "an exception leaves the entry of process painter.its own stack, as thrown");
+               "an exception leaves the entry of process painter\nits own stack, as thrown");
   EXPECT_DEATH(throw_in_process("painter", false),
-               "an exception leaves the entry of process painter.its own stack, as thrown");
+               "an exception leaves the entry of process painter\nits own stack, as thrown");
 }
 
 TEST(Escape, of_an_exception_from_a_process_without_a_name) {
   EXPECT_DEATH(throw_in_process("", true), "an exception leaves the entry of process an unnamed "
-                                           "process.its own stack, as thrown");
+                                           "process\nits own stack, as thrown");
 }
 
 TEST(Escape, is_not_announced_when_the_exception_is_caught) {

@@ -78,6 +78,35 @@ TEST_F(ForcedUnwind, of_a_process_suspended_in_a_catch_block_frees_the_exception
   EXPECT_EQ(std::current_exception(), nullptr);
 }
 
+// Overwrites what a call left below this frame.
+CEDE_NOINLINE void overwrite_stack() {
+  volatile std::size_t words[500];
+  for (volatile std::size_t& word : words)
+    word = 0x5a5a;
+}
+
+TEST_F(ForcedUnwind, of_a_process_that_has_left_its_catch_block_knows_nothing_of_it) {
+  bool is_handled = true;
+  int uncaught = -1;
+  suspend_in([&] {
+    AtEnd guard{[&] {
+      is_handled = std::current_exception() != nullptr;
+      uncaught = std::uncaught_exceptions();
+    }};
+    try {
+      throw 1;
+    } catch (int) {
+      transfer(*worker, main);
+    }
+    overwrite_stack();
+    transfer(*worker, main);
+  });
+  transfer(main, *worker);
+  worker.reset();
+  EXPECT_FALSE(is_handled);
+  EXPECT_EQ(uncaught, 1);
+}
+
 TEST_F(ForcedUnwind, inside_a_catch_block_leaves_what_it_handles) {
   suspend_in([&] { transfer(*worker, main); });
   try {

@@ -156,7 +156,7 @@ TEST_F(GuardMappings, stay_guards_when_stacks_are_used_again) {
 TEST_F(GuardMappings, are_not_made_of_huge_pages) {
   test::in_process([] {
     const std::string flags = test::mapping_flags(test::here());
-    if (flags.empty() || test::kEmulated)
+    if (flags.empty())
       GTEST_SKIP() << "no /proc/self/smaps of this program here";
     EXPECT_NE(flags.find(" nh "), std::string::npos) << flags;
   });

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What the system says of this program's memory, from /proc. Empty or 0 where there is none.
+// What the system says of this program's memory, from /proc. Empty or 0 where there is none, or
+// where it tells of an emulator's.
 #pragma once
+
+#include "environment.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +22,8 @@ inline std::size_t count_mappings() {
 }
 
 inline std::size_t resident_bytes() {
+  if (kEmulated)
+    return 0;
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;)
     if (std::size_t kilobytes = 0; word == "VmRSS:" && status >> kilobytes)
@@ -28,6 +33,8 @@ inline std::size_t resident_bytes() {
 
 // The flags of the mapping that holds `address`, as in /proc/self/smaps: "rd wr mr nh ".
 inline std::string mapping_flags(const void* address) {
+  if (kEmulated)
+    return {};
   const auto wanted = reinterpret_cast<std::uintptr_t>(address);
   std::ifstream smaps("/proc/self/smaps");
   bool inside = false;

@@ -203,6 +203,24 @@ std::uint64_t seed = 0x9e3779b97f4a7c15;
   expect(less == (a < b) && (less ? a < b : a >= b), "a comparison");
 }
 
+// With the observers of a sanitizer, the inline form may not be used: transfer() sees to it.
+bool is_inline_allowed(Sides& sides) {
+  return execution_of(sides.worker).gate == cede::detail::Gate::suspended;
+}
+
+// transfer() without its other path.
+[[gnu::always_inline]] inline void switch_directly(Process& from, Process& to) {
+  cede::detail::Execution& leaving = execution_of(from);
+  cede::detail::Execution& entering = execution_of(to);
+#if CEDE_INLINE_SWITCH
+  leaving.gate = cede::detail::Gate::suspended;
+  entering.gate = cede::detail::Gate::running;
+  cede::detail::switch_inline(leaving.context, entering.context, nullptr);
+#else
+  cede::detail::transfer_out_of_line(leaving, entering, nullptr);
+#endif
+}
+
 // Memory that the compiler could keep in registers, or store only afterwards.
 std::uint64_t shared = 0;
 [[gnu::noinline]] void share_memory() {
@@ -221,6 +239,12 @@ std::uint64_t shared = 0;
   const std::uint64_t between = shared;
   transfer(sides.main, sides.worker);
   expect(between == 14 && shared == 43, "memory", static_cast<long>(shared));
+  // Where no call on another path tells the compiler that memory changes.
+  if (is_inline_allowed(sides)) {
+    shared = 2;
+    switch_directly(sides.main, sides.worker);
+    expect(shared == 7, "memory, with no call near", static_cast<long>(shared));
+  }
 }
 
 // Frames of a size that only the run knows, and over-aligned ones: rbx or another base register
@@ -253,15 +277,7 @@ std::uint64_t shared = 0;
   volatile std::uint64_t zone[12];
   for (int i = 0; i < 12; ++i)
     zone[i] = first + static_cast<std::uint64_t>(i);
-  cede::detail::Execution& leaving = execution_of(from);
-  cede::detail::Execution& entering = execution_of(to);
-#if CEDE_INLINE_SWITCH
-  leaving.gate = cede::detail::Gate::suspended;
-  entering.gate = cede::detail::Gate::running;
-  cede::detail::switch_inline(leaving.context, entering.context, nullptr);
-#else
-  cede::detail::transfer_out_of_line(leaving, entering, nullptr);
-#endif
+  switch_directly(from, to);
   std::uint64_t sum = 0;
   for (int i = 0; i < 12; ++i)
     sum += zone[i] - first;
@@ -337,11 +353,6 @@ void unwind() {
     expect(destroyed == depth + 1, "destructors of a destroyed process", destroyed);
     expect(std::uncaught_exceptions() == 0, "the exception of a destroyed process");
   }
-}
-
-// With the observers of a sanitizer, the inline form may not be used: transfer() sees to it.
-bool is_inline_allowed(Sides& sides) {
-  return execution_of(sides.worker).gate == cede::detail::Gate::suspended;
 }
 
 } // namespace
