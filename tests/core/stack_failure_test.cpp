@@ -85,8 +85,9 @@ protected:
     EXPECT_TRUE(ran);
     trim();
     EXPECT_EQ(core::count_stacks().in_use + core::count_stacks().cold, 0u);
-    if (!test::is_observed()) // observers map memory of their own; one more may be the heap's
+    if (!test::is_observed()) { // observers map memory of their own; one more may be the heap's
       EXPECT_LE(test::count_mappings(), mappings + 1);
+    }
   }
 
   std::size_t mappings = 0;
