@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows: D-05 D-14 D-15 P-06 X-40
+// Rows: D-05 D-14 D-15 P-06 P-09 X-40
 // Field reports: 2 4 5
 // Every register that the ABI makes callee-saved, by name, over the out-of-line switch.
 #include "../../arch/arch.h"

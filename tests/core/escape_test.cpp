@@ -3,6 +3,8 @@
 // Field reports: 21 22
 // What leaves the entry of a process: an exception ends the program where it was thrown, with the
 // name of the process; the cancellation of a thread unwinds and the thread ends.
+#include "support/in_process.h"
+
 #include <cede/process.h>
 
 #include <atomic>
@@ -27,8 +29,7 @@ struct Guard {
 // Says where it was called, and dies as std::terminate would.
 void say_and_die() {
   const StackLimits limits = stack_limits();
-  std::byte local{};
-  const std::byte* here = &local;
+  const std::byte* here = test::here();
   const bool on_process = here >= limits.low && here < limits.high &&
                           limits.high - limits.low < 256 * 1024; // not the thread's own
   std::fprintf(stderr, "%s stack, %s\n", on_process ? "its own" : "another's",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Field reports: 8 16 44
+// Field reports: 7 8 16 44
 // Processes that go from thread to thread, and outlive one.
 #include "../../src/core/stack.h"
 

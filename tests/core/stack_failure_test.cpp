@@ -40,6 +40,9 @@ constinit bool new_fails = false;
     return memory;
   throw std::bad_alloc();
 }
+[[gnu::noinline]] void* operator new[](std::size_t bytes) {
+  return operator new(bytes);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
 }

@@ -69,7 +69,8 @@ inline bool died_of_fault(int status) {
   // access violation, stack overflow, guard page of a stack that doesn't run
   return code == 0xc0000005 || code == 0xc00000fd || code == 0x80000001;
 #else
-  return testing::KilledBySignal(SIGSEGV)(status);
+  return testing::KilledBySignal(SIGSEGV)(status) ||
+         (kAddressSanitizer && testing::ExitedWithCode(1)(status)); // after a report of its own
 #endif
 }
 
