@@ -37,8 +37,9 @@ int mode_by_arithmetic() {
 
 CEDE_NOINLINE void expect_mode(int mode) {
   EXPECT_EQ(std::fegetround(), mode);
-  if (!on_valgrind()) // which rounds to nearest, whatever the mode
+  if (!on_valgrind()) { // which rounds to nearest, whatever the mode
     EXPECT_EQ(mode_by_arithmetic(), mode);
+  }
 }
 
 #if CEDE_PRESERVE_FPENV
