@@ -61,6 +61,8 @@ protected:
 };
 
 TEST_F(GuardMappings, by_advice_are_none) {
+  if (test::kThreadSanitizer)
+    GTEST_SKIP() << "the sanitizer maps memory for each process";
   if (os::detect_guard_method() != os::GuardMethod::advice)
     GTEST_SKIP() << "this kernel has no MADV_GUARD_INSTALL";
   force(os::GuardMethod::advice);
@@ -71,6 +73,8 @@ TEST_F(GuardMappings, by_advice_are_none) {
 }
 
 TEST_F(GuardMappings, by_protection_are_two_a_stack) {
+  if (test::kThreadSanitizer)
+    GTEST_SKIP() << "the sanitizer maps memory for each process";
   const std::size_t before = test::count_mappings();
   if (before == 0 || os::detect_guard_method() != os::GuardMethod::advice)
     GTEST_SKIP() << "no /proc/self/maps of this program here";

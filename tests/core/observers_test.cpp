@@ -7,6 +7,7 @@
 #include "support/environment.h"
 #include "support/in_process.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -134,10 +135,13 @@ TEST(Observers, find_an_array_that_overflows_in_a_process) {
 TEST(Observers, find_a_race_between_processes_on_two_threads) {
   auto child = [] {
     static int shared = 0;
+    static std::atomic<int> arrived{0}; // relaxed: it orders nothing
     auto race = [] {
       test::in_process([] {
-        for (int i = 0; i < 10000; ++i)
-          ++shared;
+        arrived.fetch_add(1, std::memory_order_relaxed);
+        while (arrived.load(std::memory_order_relaxed) < 2) {
+        }
+        ++shared;
       });
     };
     std::thread other(race);

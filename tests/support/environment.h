@@ -70,7 +70,8 @@ inline bool died_of_fault(int status) {
   return code == 0xc0000005 || code == 0xc00000fd || code == 0x80000001;
 #else
   return testing::KilledBySignal(SIGSEGV)(status) ||
-         (kAddressSanitizer && testing::ExitedWithCode(1)(status)); // after a report of its own
+         (kAddressSanitizer && testing::ExitedWithCode(1)(status)) || // after reports of theirs
+         (kThreadSanitizer && testing::ExitedWithCode(66)(status));
 #endif
 }
 
