@@ -59,9 +59,9 @@ TEST(HighWater, is_right_to_the_page) {
 
 TEST(HighWater, is_right_to_the_byte_with_paint) {
   // Less could be within what the wait itself takes.
-  const std::size_t least = high_water_after(1000, {.paint = true}) - 1000;
+  const std::size_t least = high_water_after(4000, {.paint = true}) - 4000;
   EXPECT_LT(least, 3 * 1024u + (test::is_observed() ? 3 * 1024 : 0));
-  for (std::size_t bytes : {2000, 5000, 30000}) {
+  for (std::size_t bytes : {5000, 10000, 30000}) {
     const std::size_t used = high_water_after(bytes, {.paint = true});
     EXPECT_GE(used, bytes);
     EXPECT_NEAR(static_cast<double>(used), static_cast<double>(least + bytes),
