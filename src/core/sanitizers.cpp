@@ -55,6 +55,10 @@ void tell_valgrind_of_ended(detail::Stack& stack) noexcept {
   VALGRIND_MAKE_MEM_UNDEFINED(stack.low, bytes_of(stack));
 }
 
+#if defined(__ELF__)
+thread_local void* tsan_fiber_of_thread = nullptr;
+#endif
+
 } // namespace
 
 bool are_processes_observed() noexcept {
@@ -72,6 +76,17 @@ const std::byte* skip_bytes(const std::byte* low, const std::byte* high, std::by
 #if defined(__ELF__)
 bool are_switches_observed() noexcept {
   return __sanitizer_start_switch_fiber != nullptr || __tsan_create_fiber != nullptr;
+}
+
+void tell_of_new_thread() noexcept {
+  if (__tsan_get_current_fiber != nullptr)
+    tsan_fiber_of_thread = __tsan_get_current_fiber();
+}
+
+// Who joins the thread waits until the sanitizer has seen the end of its own fiber.
+void tell_of_ended_thread() noexcept {
+  if (__tsan_switch_to_fiber != nullptr && __tsan_get_current_fiber() != tsan_fiber_of_thread)
+    __tsan_switch_to_fiber(tsan_fiber_of_thread, 0);
 }
 
 void tell_of_new_process(detail::Stack& stack) noexcept {
@@ -126,6 +141,8 @@ void tell_of_arrival(void* fake_stack, Identity* from) noexcept {
 bool are_switches_observed() noexcept {
   return false;
 }
+void tell_of_new_thread() noexcept {}
+void tell_of_ended_thread() noexcept {}
 void tell_of_new_process(detail::Stack& stack) noexcept {
   tell_valgrind_of_new(stack);
 }

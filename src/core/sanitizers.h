@@ -21,6 +21,11 @@ struct Identity {
 // Whether a sanitizer is in this program, so that every switch has to go out of line.
 bool are_switches_observed() noexcept;
 
+// The thread's own stack runs, and its processes will; and the thread ends, perhaps in a process,
+// where its cancellation has left it.
+void tell_of_new_thread() noexcept;
+void tell_of_ended_thread() noexcept;
+
 // Whether somebody wants to know of every process, so that no stack may be taken inline.
 bool are_processes_observed() noexcept;
 

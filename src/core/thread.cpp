@@ -25,6 +25,7 @@ constexpr std::uint32_t kIdleLimit = 64;
 // made known again.
 void leave_thread(void* argument) noexcept {
   auto& block = *static_cast<detail::ThreadBlock*>(argument);
+  tell_of_ended_thread();
   flush_idle_stacks(block);
   block.idle_limit = 0;
   block.exceptions = &not_known;
@@ -38,6 +39,7 @@ void enter_thread() noexcept {
   if (block.exceptions != &not_known)
     return;
   block.exceptions = reinterpret_cast<detail::ExceptionGlobals*>(abi::__cxa_get_globals());
+  tell_of_new_thread();
   if (!os::call_at_thread_exit(leave_thread, &block))
     return; // nobody would collect what it keeps
   block.idle_limit = are_processes_observed() ? 0 : kIdleLimit;

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Field reports: 17
 // The library holds no lock when it runs code of the user's: at a switch, at an entry's move and in
-// destructors that an unwinding runs. Seen by this program's own pthread_mutex_lock, which stands
-// in front of the C library's.
+// destructors that an unwinding runs. Seen by this program's own pthread_mutex_lock, which the linker
+// puts in place of the C library's.
 #include "support/environment.h"
 #include "support/in_process.h"
 
 #include <gtest/gtest.h>
 
-#if !__has_include(<dlfcn.h>)
-TEST(Locks, are_not_held_at_a_switch) {
-  GTEST_SKIP() << "mutexes can't be watched on this system";
-}
-#else
 #include <atomic>
 #include <deque>
-#include <dlfcn.h>
 #include <pthread.h>
 
 namespace {
@@ -23,22 +17,27 @@ namespace {
 constinit thread_local int held = 0;
 constinit std::atomic<int> taken{0};
 
-using Function = int (*)(pthread_mutex_t*);
-
 } // namespace
 
-extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-  static const auto real = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+// NOLINTBEGIN(bugprone-reserved-identifier): --wrap gives these names
+extern "C" {
+
+int __real_pthread_mutex_lock(pthread_mutex_t* mutex);
+int __real_pthread_mutex_unlock(pthread_mutex_t* mutex);
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t* mutex) {
   ++held;
   ++taken;
-  return real(mutex);
+  return __real_pthread_mutex_lock(mutex);
 }
 
-extern "C" int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-  static const auto real = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "pthread_mutex_unlock"));
+int __wrap_pthread_mutex_unlock(pthread_mutex_t* mutex) {
   --held;
-  return real(mutex);
+  return __real_pthread_mutex_unlock(mutex);
 }
+
+} // extern "C"
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace cede {
 namespace {
@@ -50,8 +49,6 @@ struct Witness {
 };
 
 TEST(Locks, are_not_held_at_a_switch) {
-  if (test::is_observed())
-    GTEST_SKIP() << "the observer stands in front of the mutexes";
   const int before = taken;
   Process main;
   std::deque<Process> workers;
@@ -75,10 +72,8 @@ TEST(Locks, are_not_held_at_a_switch) {
   workers.clear();
   trim();
   EXPECT_EQ(held, 0);
-  if (taken == before)
-    GTEST_SKIP() << "the library's mutexes can't be seen in this build";
+  EXPECT_GT(taken, before);
 }
 
 } // namespace
 } // namespace cede
-#endif

@@ -25,8 +25,11 @@ namespace {
 CEDE_NOINLINE std::uint64_t switch_with_x18(Process& from, Process& to, std::uint64_t value) {
   execution_of(from).gate = detail::Gate::suspended;
   execution_of(to).gate = detail::Gate::running;
-  register void* first asm("x0") = &execution_of(from).context;
-  register void* second asm("x1") = &execution_of(to).context;
+  void* const from_context = &execution_of(from).context;
+  void* const to_context = &execution_of(to).context;
+  // A call between the next line and the instruction would change the registers.
+  register void* first asm("x0") = from_context;
+  register void* second asm("x1") = to_context;
   register void* word asm("x2") = nullptr;
   asm volatile("mov x18, %[value]\n\t"
                "bl cede_switch\n\t"
