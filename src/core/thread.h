@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cede/detail/compiler.h>
+#include <cede/detail/dispatch.h>
 #include <cede/detail/thread.h>
 
 namespace cede::core {
@@ -13,8 +14,12 @@ namespace cede::core {
 // late when it optimises.
 extern detail::ExceptionGlobals not_known;
 
+// Stands for the scheduler of a thread that drives none; never written.
+extern detail::Dispatch no_scheduler;
+
 // The block of such a thread. There is one file for each way to keep it: thread_block_*.cpp.
-inline constexpr detail::ThreadBlock kFirstThreadBlock{&not_known, nullptr, 0, 0, nullptr, nullptr};
+inline constexpr detail::ThreadBlock kFirstThreadBlock{
+    &not_known, nullptr, 0, 0, nullptr, nullptr, &no_scheduler};
 
 // Makes this thread known: its exception globals, its idle list, its fault stack. Cheap when it is.
 void enter_thread() noexcept;

@@ -14,6 +14,19 @@
 #define CEDE_ALWAYS_INLINE [[gnu::always_inline]] inline
 #define CEDE_NOINLINE [[gnu::noinline]]
 
+// As a default argument: where the caller stands.
+#define CEDE_CALLER ::cede::detail::Place{__builtin_FILE(), static_cast<unsigned>(__builtin_LINE())}
+
+namespace cede::detail {
+
+// A place in the user's code.
+struct Place {
+  const char* file = nullptr;
+  unsigned line = 0;
+};
+
+} // namespace cede::detail
+
 // A thread that is cancelled unwinds by something that every `catch (...)` has to pass on.
 #if defined(__GLIBCXX__) || defined(__GLIBCPP__)
 #define CEDE_PASS_FORCED_UNWIND                                                                    \

@@ -8,6 +8,7 @@
 
 namespace cede::detail {
 
+struct Dispatch;
 struct Execution;
 struct Stack;
 struct Suspension;
@@ -31,6 +32,8 @@ struct ThreadBlock {
   Execution* unwinding;
   // What the last observed switch left on the stack it came from; null after a process has ended.
   Suspension* left;
+  // The scheduler that is driven on this thread, or one that runs nothing.
+  Dispatch* dispatch;
 };
 
 } // namespace cede::detail

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include <cede/cancel.h>
+
+#include "check.h"
+#include "scheduler_state.h"
+
+namespace cede {
+
+namespace core {
+
+namespace {
+constexpr std::uint16_t kMostThrows = 1000;
+} // namespace
+
+bool has_to_report(const detail::FiberRecord& me) noexcept {
+  return me.by_result > 0 || detail::thread().exceptions->uncaught > 0;
+}
+
+Interruption interruption_of(const detail::FiberRecord& me) noexcept {
+  if (!me.is_cancelled || me.shields > 0)
+    return Interruption::none;
+  return has_to_report(me) ? Interruption::reports : Interruption::throws;
+}
+
+void throw_cancelled_in(detail::FiberRecord& me) {
+  CEDE_CHECK(++me.throws < kMostThrows, "a cancelled fiber swallows the exception and waits on");
+  me.scheduler->revoke_quick_yields();
+  throw Cancelled{};
+}
+
+} // namespace core
+
+namespace detail {
+
+void throw_cancelled() {
+  core::throw_cancelled_in(*core::running_fiber());
+}
+
+} // namespace detail
+
+bool cancel_requested() noexcept {
+  const detail::FiberRecord* me = core::running_fiber();
+  return me != nullptr && me->is_cancelled;
+}
+
+Shield::Shield() noexcept : fiber_(core::running_fiber()) {
+  if (fiber_ != nullptr)
+    ++fiber_->shields;
+}
+
+Shield::~Shield() {
+  if (fiber_ == nullptr)
+    return;
+  --fiber_->shields;
+  if (fiber_->is_cancelled)
+    fiber_->scheduler->revoke_quick_yields();
+}
+
+CancelByResult::CancelByResult() noexcept : fiber_(core::running_fiber()) {
+  if (fiber_ != nullptr)
+    ++fiber_->by_result;
+}
+
+CancelByResult::~CancelByResult() {
+  if (fiber_ == nullptr)
+    return;
+  --fiber_->by_result;
+  if (fiber_->is_cancelled)
+    fiber_->scheduler->revoke_quick_yields();
+}
+
+} // namespace cede

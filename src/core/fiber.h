@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// A fiber from its first instruction to its last, inside the library. Layer core.
+#pragma once
+
+#include <cede/detail/execution.h>
+#include <cede/detail/fiber_record.h>
+#include <cede/fiber.h>
+
+#include <string_view>
+
+namespace cede::detail {
+
+struct WakerState;
+
+// What few fibers have; made when the first of it is asked for.
+struct FiberExtras {
+  char name[32] = {};
+  StackOptions stack; // its name is the fiber's
+  // A finish() value while it unwinds.
+  void* finish_value = nullptr;
+  void (*destroy_finish_value)(void*) = nullptr;
+  // Shared with its Wakers, until it ends.
+  WakerState* waker = nullptr;
+};
+
+} // namespace cede::detail
+
+namespace cede::core {
+
+// What a started fiber runs: its body, then its end.
+detail::Departure run_fiber(detail::EntryHead* head, void* word);
+
+// Null without memory.
+detail::FiberExtras* extras_of(detail::FiberRecord& fiber) noexcept;
+
+// Whether it is in park().
+bool is_parked(const detail::FiberRecord& fiber) noexcept;
+
+// Its Wakers wake nobody any more.
+void forget_wakers(detail::FiberRecord& fiber) noexcept;
+
+StackOptions stack_options_of(const detail::FiberRecord& fiber) noexcept;
+std::string_view name_of(const detail::FiberRecord& fiber) noexcept;
+
+// Whether an exception ended it and nobody is left who could join.
+bool has_lost_error(const detail::FiberRecord& fiber) noexcept;
+
+// One whose record is to say it: fails a check on a thread that isn't the scheduler's.
+void check_thread(const detail::FiberRecord& fiber) noexcept;
+
+} // namespace cede::core

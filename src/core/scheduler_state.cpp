@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+#include "scheduler_state.h"
+
+#include "fiber.h"
+#include "inbox.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cede::core {
+
+using detail::Departure;
+using detail::EntryHead;
+using detail::FiberRecord;
+using detail::FiberStage;
+using detail::Gate;
+using detail::Outcome;
+using detail::Stack;
+
+namespace {
+
+constexpr std::int32_t kDispatchesBetweenServices = 64;
+
+std::int32_t dispatches_between_services(const SchedulerOptions& options) noexcept {
+  return options.has_test_clock ? 1 : kDispatchesBetweenServices;
+}
+
+} // namespace
+
+SchedulerState::SchedulerState(const SchedulerOptions& given)
+    : Dispatch{&pump, 0}, owner(&detail::thread()), options(given),
+      inbox(std::make_shared<Inbox>(given.post_limit)), ready(given.order, given.seed),
+      records(new RecordPool), served(std::chrono::steady_clock::now()), test_time(served),
+      until_service(dispatches_between_services(given)) {
+  pump.slot.gate = Gate::running;
+  pump.stage = FiberStage::waiting;
+  pump.scheduler = this;
+}
+
+SchedulerState::~SchedulerState() {
+  inbox->close();
+  // Handles that outlive the scheduler find out by this.
+  records->for_each([](FiberRecord& fiber) { fiber.scheduler = nullptr; });
+  records->abandon();
+}
+
+TimePoint SchedulerState::time() const noexcept {
+  return options.has_test_clock ? test_time : TimePoint(std::chrono::steady_clock::now());
+}
+
+void SchedulerState::admit(FiberRecord& fiber) noexcept {
+  ++alive;
+  make_ready(fiber);
+  if (fiber.stage == FiberStage::waiting)
+    fiber.stage = FiberStage::ready;
+}
+
+void SchedulerState::make_ready(FiberRecord& fiber) noexcept {
+  catch_up();
+  ready.push(fiber);
+}
+
+void SchedulerState::set_priority(FiberRecord& fiber, int priority) noexcept {
+  catch_up();
+  const bool is_on_ring = fiber.next != nullptr;
+  if (is_on_ring)
+    ready.remove(fiber);
+  fiber.priority = static_cast<std::int8_t>(priority);
+  if (is_on_ring && &fiber == current)
+    ready.push_first(fiber);
+  else if (is_on_ring)
+    ready.push(fiber);
+  revoke_quick_yields();
+}
+
+// A fiber that is suspended in a yield resumes at its second entry, which throws. One that has not
+// started is ended when its turn comes. Whoever runs or waits looks itself.
+void SchedulerState::request_cancel(FiberRecord& fiber) noexcept {
+  if (fiber.is_cancelled || fiber.stage == FiberStage::finished)
+    return;
+  fiber.is_cancelled = true;
+  if (&fiber == current) {
+    revoke_quick_yields();
+  } else if (fiber.waiter != nullptr) {
+    if (fiber.waiter->is_interruptible_)
+      fiber.waiter->fire(WakeReason::cancelled);
+  } else if (fiber.stage == FiberStage::ready && fiber.shields == 0 && fiber.by_result == 0 &&
+             !fiber.yields_quietly) {
+    auto*& resume = fiber.slot.context.resume;
+    resume = static_cast<std::byte*>(resume) - CEDE_UNWIND_DISTANCE;
+  }
+}
+
+void SchedulerState::revoke_quick_yields() noexcept {
+  catch_up();
+}
+
+void SchedulerState::call_pump() noexcept {
+  catch_up();
+  until_service = 0;
+}
+
+void SchedulerState::reset_service() noexcept {
+  until_service = dispatches_between_services(options);
+}
+
+bool SchedulerState::has_work() const noexcept {
+  return !ready.is_empty() || !inbox->is_empty() || graves != nullptr || failed != nullptr ||
+         (!deadlines.is_empty() && deadlines.first_due(time()) != nullptr);
+}
+
+void SchedulerState::yield(FiberRecord& me) {
+  FiberRecord* next = nullptr;
+  catch_up();
+  ready.pass(me);
+  if (is_stepping) {
+    next = &pump;
+  } else {
+    count_dispatch(me);
+    next = next_fiber();
+  }
+  if (next == &me)
+    set_current(me);
+  else
+    go(me, *next);
+}
+
+void SchedulerState::yield_to(FiberRecord& me, FiberRecord& to) {
+  catch_up();
+  ready.pass(me);
+  count_dispatch(me);
+  ready.remove(to);
+  ready.push_first(to);
+  if (to.stage != FiberStage::created)
+    go(me, to);
+  else if (start(to, nullptr))
+    go(me, to);
+  else if (FiberRecord* next = next_fiber(); next != &me)
+    go(me, *next);
+  else
+    set_current(me);
+}
+
+void SchedulerState::block(FiberRecord& me) {
+  catch_up();
+  ready.remove(me);
+  FiberRecord* next = nullptr;
+  if (!is_stepping) {
+    count_dispatch(me);
+    next = next_fiber();
+  }
+  go(me, next != nullptr ? *next : pump);
+}
+
+// Nobody may free the stack that he stands on. What is given to this thread's idle list is not
+// freed: nobody else sees the list, and nothing on this thread looks at it before the departure.
+// Everything else goes to the manager.
+Departure SchedulerState::end(FiberRecord& me) noexcept {
+  catch_up();
+  ready.remove(me);
+  if (!is_stepping)
+    count_dispatch(me);
+  Stack& stack = *std::exchange(me.slot.stack, nullptr);
+  me.slot.gate = Gate::finished;
+  current = &pump; // the record may be in use again below
+  --stacks;
+  publish_end(me);
+  if (starved != nullptr) {
+    FiberRecord* first = starved;
+    starved = first->next;
+    ready.push_first(*first);
+  }
+
+  FiberRecord* next = is_stepping ? &pump : ready.next();
+  if (next != nullptr && can_inherit(*next, stack)) {
+    start(*next, &stack);
+  } else {
+    const detail::ThreadBlock& block = detail::thread();
+    if (stack.special == 0 && block.idle_count < block.idle_limit)
+      detail::give_idle_stack(stack);
+    else
+      bury(stack);
+    if (!is_stepping)
+      next = next_fiber();
+    if (next == nullptr)
+      next = &pump;
+  }
+  set_current(*next);
+  detail::Execution ended;
+  return detail::leave(ended, next->slot, nullptr);
+}
+
+void SchedulerState::run_fibers(FiberRecord& first) {
+  go(pump, first);
+}
+
+// While it is chosen nobody runs: what is destroyed on the way must not wait.
+FiberRecord* SchedulerState::next_fiber() noexcept {
+  current = &pump;
+  while (FiberRecord* fiber = ready.next()) {
+    if (fiber->stage != FiberStage::created)
+      return fiber;
+    if (fiber->is_cancelled)
+      end_unrun(*fiber, Outcome::cancelled);
+    else if (start(*fiber, nullptr))
+      return fiber;
+    else if (stacks == 0)
+      end_unrun(*fiber, Outcome::no_memory);
+    else {
+      ready.remove(*fiber);
+      FiberRecord** last = &starved;
+      while (*last != nullptr)
+        last = &(*last)->next;
+      *last = fiber;
+      fiber->next = nullptr;
+    }
+  }
+  return nullptr;
+}
+
+void SchedulerState::go(FiberRecord& from, FiberRecord& to) {
+  set_current(to);
+  detail::transfer_out_of_line(from.slot, to.slot, nullptr);
+}
+
+void SchedulerState::set_current(FiberRecord& to) noexcept {
+  ++switches;
+  current = &to;
+  const bool is_quick = &to != &pump && !is_stepping && ready.order() != ReadyOrder::at_random;
+  granted_yields = quick_yields = is_quick ? std::max(until_service, 0) : 0;
+}
+
+void SchedulerState::catch_up() noexcept {
+  const std::int32_t spent = granted_yields - quick_yields;
+  granted_yields = quick_yields = 0;
+  until_service -= spent;
+  switches += static_cast<std::uint64_t>(spent);
+  if (spent > 0 || !runs_pump())
+    ready.follow(*current);
+}
+
+// When its turn to be served has come, the round ends in the pump: behind whoever is last on the
+// ring now. Once it is called, yields are quick again until then; unless a higher priority keeps it
+// from its turn.
+void SchedulerState::count_dispatch(const FiberRecord& me) noexcept {
+  if (--until_service >= 0)
+    return;
+  reset_service();
+  if (is_pump_called && pump.priority >= me.priority)
+    return;
+  if (is_pump_called)
+    ready.remove(pump);
+  is_pump_called = true;
+  pump.priority = me.priority;
+  ready.push(pump);
+}
+
+bool SchedulerState::can_inherit(const FiberRecord& next, const Stack& stack) noexcept {
+  return next.stage == FiberStage::created && !next.is_cancelled && next.extras == nullptr &&
+         stack.special == 0;
+}
+
+// Its stack's top holds the head of its entry from now on. `inherited` is a stack on which somebody
+// still stands, who departs for this fiber next.
+bool SchedulerState::start(FiberRecord& fiber, Stack* inherited) noexcept {
+  Stack* stack = inherited;
+  if (stack == nullptr) {
+    const StackOptions asked = stack_options_of(fiber);
+    stack = detail::are_default(asked) ? detail::take_idle_stack() : nullptr;
+    if (stack == nullptr) {
+      Result<Stack*> reserved = detail::reserve_stack(asked);
+      if (!reserved)
+        return false;
+      stack = *reserved;
+    }
+  }
+  auto at = reinterpret_cast<std::uintptr_t>(stack->top) - sizeof(EntryHead);
+  at &= ~(std::uintptr_t{alignof(EntryHead)} - 1);
+  auto* head = ::new (reinterpret_cast<void*>(at))
+      EntryHead{run_fiber, run_fiber, nullptr, &fiber.slot};
+  fiber.slot.context = {head, nullptr, stack->entry, nullptr, stack->fpenv};
+  fiber.slot.stack = stack;
+  fiber.slot.gate = Gate::suspended;
+  if (stack->special & detail::kObserved)
+    detail::observe(fiber.slot, *head);
+  fiber.stage = FiberStage::ready;
+  ++stacks;
+  return true;
+}
+
+void SchedulerState::end_unrun(FiberRecord& fiber, Outcome outcome) noexcept {
+  ready.remove(fiber);
+  fiber.kind->discard(fiber);
+  fiber.outcome = outcome;
+  publish_end(fiber);
+}
+
+// Whoever waits for the end wakes, and the fiber's own reference goes.
+void SchedulerState::publish_end(FiberRecord& fiber) noexcept {
+  fiber.stage = FiberStage::finished;
+  --alive;
+  forget_wakers(fiber);
+  fiber.joiners.wake_all();
+  if (has_lost_error(fiber)) {
+    fiber.next = std::exchange(failed, &fiber); // keeps the reference
+    call_pump();
+  } else {
+    release_record(fiber);
+  }
+}
+
+void SchedulerState::bury(Stack& stack) noexcept {
+  stack.next = std::exchange(graves, &stack);
+  call_pump();
+}
+
+} // namespace cede::core

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// A scheduler's state, and dispatch: who runs next, and the switch to it. Layer core.
+//
+// A wake-up, from the system to the fiber:
+//   os::Poller::wait        poller_*.cpp       returns at a post or at a deadline
+//   Pump::serve             pump.cpp           takes what has come: posts, deadlines
+//   Waiter::fire            waiter.cpp         ends the wait, in every list that it is in
+//   ReadyQueue::push        ready_queue.cpp    the fiber is ready
+//   SchedulerState::go      scheduler_state.cpp  it is its turn
+//   cede_switch             arch/*/switch.S    it runs
+//
+// Invariants: exactly one of the pump and the fibers runs; `current` says which. The pump is whoever
+// drives the scheduler, on the stack of the thread; it is on a ready ring only while a round is to
+// end in it.
+#pragma once
+
+#include "deadlines.h"
+#include "ready_queue.h"
+#include "record_pool.h"
+
+#include "../os/poller.h"
+
+#include <cede/detail/dispatch.h>
+#include <cede/scheduler.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace cede::core {
+
+class Inbox;
+
+struct SchedulerState : detail::Dispatch {
+  explicit SchedulerState(const SchedulerOptions& options);
+  ~SchedulerState();
+
+  // The scheduler that is driven on this thread; null if none is.
+  static SchedulerState* driven() noexcept {
+    return static_cast<SchedulerState*>(detail::thread().dispatch);
+  }
+  bool is_on_its_thread() const noexcept { return owner == &detail::thread(); }
+  bool runs_pump() const noexcept { return current == &pump; }
+
+  TimePoint time() const noexcept;
+
+  // -- changes of state, none of which switches --------------------------------------------------
+
+  // A created fiber with its body in it: ready, behind its equals.
+  void admit(detail::FiberRecord& fiber) noexcept;
+  void make_ready(detail::FiberRecord& fiber) noexcept;
+  void set_priority(detail::FiberRecord& fiber, int priority) noexcept;
+  void request_cancel(detail::FiberRecord& fiber) noexcept;
+  // The next yield goes out of line, where everything is looked at.
+  void revoke_quick_yields() noexcept;
+  // The pump is to run at the end of the round.
+  void call_pump() noexcept;
+  // It has served.
+  void reset_service() noexcept;
+
+  // Whether something is to be done now.
+  bool has_work() const noexcept;
+
+  // -- what the running fiber does ---------------------------------------------------------------
+
+  // Stays ready and lets the others go first.
+  void yield(detail::FiberRecord& me);
+  // Stays ready and lets `to`, which is ready, go first.
+  void yield_to(detail::FiberRecord& me, detail::FiberRecord& to);
+  // Leaves the ready ring and runs whoever is next; returns when `me` was made ready and its turn
+  // has come.
+  void block(detail::FiberRecord& me);
+  // Ends `me`: on its own stack, which is not touched again after the departure.
+  detail::Departure end(detail::FiberRecord& me) noexcept;
+
+  // -- what the pump does ------------------------------------------------------------------------
+
+  // Runs fibers until the pump's turn has come again.
+  void run_fibers(detail::FiberRecord& first);
+  // Who runs next, with a stack; null if nobody is ready.
+  detail::FiberRecord* next_fiber() noexcept;
+
+  // set at construction
+  const detail::ThreadBlock* const owner;
+  const SchedulerOptions options;
+  std::shared_ptr<Inbox> inbox; // what other threads may reach
+
+  // owner thread only
+  detail::FiberRecord pump{};
+  ReadyQueue ready;
+  Deadlines deadlines;
+  RecordPool* records; // owned by the records in use and by this
+  TimePoint served;    // when the pump last looked at the clock
+  TimePoint test_time; // what a test clock shows
+  std::int32_t granted_yields = 0; // what quick_yields was when it was last set
+  std::int32_t until_service = 0;  // dispatches until the pump is called
+  bool is_pump_called = false;     // it is on a ready ring
+  bool is_stepping = false;        // it runs after every dispatch
+  bool is_driven = false;
+  bool is_closing = false;           // fibers are cancelled at birth
+  std::size_t alive = 0;             // fibers that have not ended
+  std::size_t stacks = 0;            // of them, those with a stack
+  detail::FiberRecord* starved = nullptr; // created fibers that no stack could be had for, first first
+  detail::FiberRecord* failed = nullptr;  // ended with an error that nobody can join: for the pump
+  detail::Stack* graves = nullptr;        // stacks of ended fibers that the manager releases
+  detail::WakerState* wakers = nullptr;   // of fibers that have not ended
+  std::uint64_t switches = 0;
+  std::uint64_t last_id = 0;
+  UnhandledError on_unhandled;
+  std::size_t unhandled_errors = 0;
+  IdleHook on_idle;
+
+private:
+  // Dispatches `to`; returns when `from` is dispatched again.
+  void go(detail::FiberRecord& from, detail::FiberRecord& to);
+  // `to` is about to run.
+  void set_current(detail::FiberRecord& to) noexcept;
+  // The head of the running fiber's ring, and what it has spent.
+  void catch_up() noexcept;
+  void count_dispatch(const detail::FiberRecord& me) noexcept;
+  static bool can_inherit(const detail::FiberRecord& next, const detail::Stack& stack) noexcept;
+  bool start(detail::FiberRecord& fiber, detail::Stack* inherited) noexcept;
+  void end_unrun(detail::FiberRecord& fiber, detail::Outcome outcome) noexcept;
+  void publish_end(detail::FiberRecord& fiber) noexcept;
+  void bury(detail::Stack& stack) noexcept;
+};
+
+// The fiber that runs; null on a plain thread and in the pump.
+detail::FiberRecord* running_fiber() noexcept;
+
+// Whom a fiber that is in a join without a deadline waits for; null if it isn't in one.
+const detail::FiberRecord* joined_by(const detail::FiberRecord& fiber) noexcept;
+
+// What a wait of `me` would do about a cancellation.
+enum class Interruption : std::uint8_t { none, throws, reports };
+Interruption interruption_of(const detail::FiberRecord& me) noexcept;
+
+// Whether a wait of `me` has to report rather than throw, cancelled or not.
+bool has_to_report(const detail::FiberRecord& me) noexcept;
+
+[[noreturn]] void throw_cancelled_in(detail::FiberRecord& me);
+
+// Drops one reference; the last one gives the record back.
+void release_record(detail::FiberRecord& fiber) noexcept;
+
+} // namespace cede::core
