@@ -120,8 +120,12 @@ public:
   Progress poll_until(Deadline deadline);
   template <class Rep, class Period>
   Progress poll_for(std::chrono::duration<Rep, Period> duration) {
-    return poll_until(after(duration));
+    return poll_until(Deadline::from_nanoseconds(detail::add_saturated(
+        now().time_since_epoch().count(), detail::nanoseconds_of(duration))));
   }
+
+  // The time by its clock; cede::now() is the same in its fibers.
+  TimePoint now() const noexcept;
 
   // Fibers that have not ended.
   std::size_t alive() const noexcept;

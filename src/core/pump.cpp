@@ -92,20 +92,20 @@ Driving::~Driving() {
   detail::thread().dispatch = &no_scheduler;
 }
 
-Progress drive(SchedulerState& scheduler, Deadline deadline, bool (*is_done)(const void*),
-               const void* argument) {
+Progress drive(SchedulerState& scheduler, Deadline deadline, const FiberRecord* awaited) {
   const Driving driving(scheduler);
+  scheduler.awaited = awaited;
   bool is_last_pass_over = false;
   for (;;) {
     serve(scheduler, kAllPosts);
-    if (is_done != nullptr && is_done(argument))
+    if (awaited != nullptr && awaited->stage == detail::FiberStage::finished)
       return Progress::worked;
     const bool is_time_up = !deadline.is_forever() && deadline.time() <= scheduler.time();
     if (is_time_up && std::exchange(is_last_pass_over, true))
       return is_left(scheduler) ? Progress::timed_out : Progress::closed;
     if (FiberRecord* next = scheduler.next_fiber()) {
       if (is_time_up)
-        scheduler.call_pump();
+        scheduler.end_round_with_pump(next->priority);
       scheduler.run_fibers(*next);
       continue;
     }

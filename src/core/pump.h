@@ -21,10 +21,9 @@ private:
   SchedulerState& scheduler_;
 };
 
-// Drives until nobody is left, `deadline` has come, nobody can ever run again, or `is_done(argument)`,
-// which is asked between fibers.
-Progress drive(SchedulerState& scheduler, Deadline deadline, bool (*is_done)(const void*) = nullptr,
-               const void* argument = nullptr);
+// Drives until nobody is left, `deadline` has come, nobody can ever run again, or `awaited` has ended.
+Progress drive(SchedulerState& scheduler, Deadline deadline,
+               const detail::FiberRecord* awaited = nullptr);
 
 // One post and one fiber at most, without blocking.
 Progress drive_one(SchedulerState& scheduler);

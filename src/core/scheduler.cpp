@@ -53,6 +53,10 @@ Progress Scheduler::poll_until(Deadline deadline) {
   return progress == Progress::worked ? core::drive_one(*state_) : progress;
 }
 
+TimePoint Scheduler::now() const noexcept {
+  return state_->time();
+}
+
 std::size_t Scheduler::alive() const noexcept {
   check_owner(*state_);
   return state_->alive;
@@ -124,10 +128,7 @@ namespace detail {
 
 void run_main(Scheduler& scheduler, const AnyFiber& main) {
   SchedulerState& state = *FiberAccess::record(main)->scheduler;
-  const auto has_ended = [](const void* fiber) {
-    return static_cast<const FiberRecord*>(fiber)->stage == FiberStage::finished;
-  };
-  while (core::drive(state, kForever, has_ended, FiberAccess::record(main)) == Progress::deadlock)
+  while (core::drive(state, kForever, FiberAccess::record(main)) == Progress::deadlock)
     core::end_of_all(state);
   scheduler.close();
   scheduler.run();

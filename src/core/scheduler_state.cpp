@@ -100,6 +100,14 @@ void SchedulerState::call_pump() noexcept {
   until_service = 0;
 }
 
+void SchedulerState::end_round_with_pump(int priority) noexcept {
+  if (is_pump_called)
+    ready.remove(pump);
+  is_pump_called = true;
+  pump.priority = static_cast<std::int8_t>(priority);
+  ready.push(pump);
+}
+
 void SchedulerState::reset_service() noexcept {
   until_service = dispatches_between_services(options);
 }
@@ -149,7 +157,10 @@ void SchedulerState::block(FiberRecord& me) {
     count_dispatch(me);
     next = next_fiber();
   }
-  go(me, next != nullptr ? *next : pump);
+  if (next == &me) // woken by the end of one that could not be started
+    set_current(me);
+  else
+    go(me, next != nullptr ? *next : pump);
 }
 
 // Nobody may free the stack that he stands on. What is given to this thread's idle list is not
@@ -171,7 +182,8 @@ Departure SchedulerState::end(FiberRecord& me) noexcept {
     ready.push_first(*first);
   }
 
-  FiberRecord* next = is_stepping ? &pump : ready.next();
+  const bool is_pump_next = is_stepping || &me == awaited;
+  FiberRecord* next = is_pump_next ? &pump : ready.next();
   if (next != nullptr && can_inherit(*next, stack)) {
     start(*next, &stack);
   } else {
@@ -180,7 +192,7 @@ Departure SchedulerState::end(FiberRecord& me) noexcept {
       detail::give_idle_stack(stack);
     else
       bury(stack);
-    if (!is_stepping)
+    if (!is_pump_next)
       next = next_fiber();
     if (next == nullptr)
       next = &pump;
@@ -192,6 +204,7 @@ Departure SchedulerState::end(FiberRecord& me) noexcept {
 
 void SchedulerState::run_fibers(FiberRecord& first) {
   go(pump, first);
+  catch_up(); // an inlined yield may have led here
 }
 
 // While it is chosen nobody runs: what is destroyed on the way must not wait.
@@ -246,13 +259,8 @@ void SchedulerState::count_dispatch(const FiberRecord& me) noexcept {
   if (--until_service >= 0)
     return;
   reset_service();
-  if (is_pump_called && pump.priority >= me.priority)
-    return;
-  if (is_pump_called)
-    ready.remove(pump);
-  is_pump_called = true;
-  pump.priority = me.priority;
-  ready.push(pump);
+  if (!is_pump_called || pump.priority < me.priority)
+    end_round_with_pump(me.priority);
 }
 
 bool SchedulerState::can_inherit(const FiberRecord& next, const Stack& stack) noexcept {

@@ -53,8 +53,10 @@ struct SchedulerState : detail::Dispatch {
   void request_cancel(detail::FiberRecord& fiber) noexcept;
   // The next yield goes out of line, where everything is looked at.
   void revoke_quick_yields() noexcept;
-  // The pump is to run at the end of the round.
+  // The pump is to run soon, at the end of a round.
   void call_pump() noexcept;
+  // At the end of the round of this priority that begins or goes on now.
+  void end_round_with_pump(int priority) noexcept;
   // It has served.
   void reset_service() noexcept;
 
@@ -96,7 +98,7 @@ struct SchedulerState : detail::Dispatch {
   std::int32_t until_service = 0;  // dispatches until the pump is called
   bool is_pump_called = false;     // it is on a ready ring
   bool is_stepping = false;        // it runs after every dispatch
-  bool is_driven = false;
+  const detail::FiberRecord* awaited = nullptr; // the pump runs straight after its end
   bool is_closing = false;           // fibers are cancelled at birth
   std::size_t alive = 0;             // fibers that have not ended
   std::size_t stacks = 0;            // of them, those with a stack
