@@ -279,20 +279,21 @@ inline constexpr auto kDeleteValue = [](void* value) { delete static_cast<R*>(va
 // A copy of the result of a fiber that is done; or the result itself, once, if it can't be copied.
 template <class R>
 typename Fiber<R>::JoinResult result_of(FiberRecord& fiber) {
+  using Joined = typename Fiber<R>::JoinResult;
   if constexpr (std::is_void_v<R>) {
     return {};
   } else if constexpr (std::is_reference_v<R>) {
-    return std::ref(**static_cast<std::remove_reference_t<R>**>(body_of(fiber)));
+    return Joined(std::in_place, **static_cast<std::remove_reference_t<R>**>(body_of(fiber)));
   } else {
     using Value = std::remove_cv_t<R>;
     Value& value = *static_cast<Value*>(body_of(fiber));
     if constexpr (std::is_copy_constructible_v<Value>) {
-      return std::as_const(value);
+      return Joined(std::in_place, std::as_const(value));
     } else {
       if (fiber.is_result_taken)
         return Errc::already_joined;
       fiber.is_result_taken = true;
-      return std::move(value);
+      return Joined(std::in_place, std::move(value));
     }
   }
 }

@@ -57,6 +57,10 @@ public:
            !std::is_same_v<std::remove_cvref_t<U>, std::error_code> &&
            !std::is_same_v<std::remove_cvref_t<U>, Errc>) Result(U&& value)
       : state_(std::in_place_index<0>, std::forward<U>(value)) {}
+  // A value made from `args`, also where T is itself a kind of error.
+  template <class... Args>
+  explicit Result(std::in_place_t, Args&&... args)
+      : state_(std::in_place_index<0>, std::forward<Args>(args)...) {}
   Result(std::error_code error) : state_(std::in_place_index<1>, error) {}
   Result(Errc error) : Result(make_error_code(error)) {}
 
