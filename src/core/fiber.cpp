@@ -374,12 +374,16 @@ AnyFiber current() noexcept {
 bool yield_to(const AnyFiber& fiber) {
   FiberRecord* me = running_fiber();
   FiberRecord* to = detail::FiberAccess::record(fiber);
+  const auto can_run = [me](const FiberRecord& it) {
+    return it.scheduler == me->scheduler && it.next != nullptr &&
+           (it.stage == FiberStage::ready ||
+            (it.stage == FiberStage::created && !it.is_cancelled));
+  };
   if (me != nullptr && core::interruption_of(*me) != Interruption::none) {
     detail::yield_out_of_line(); // throws, or gives one turn
     return false;
   }
-  if (me == nullptr || to == nullptr || to == me || to->scheduler != me->scheduler ||
-      (to->stage != FiberStage::created && to->stage != FiberStage::ready) || to->next == nullptr)
+  if (me == nullptr || to == nullptr || to == me || !can_run(*to))
     return false;
   me->yields_quietly = core::has_to_report(*me);
   me->scheduler->yield_to(*me, *to);

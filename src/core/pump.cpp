@@ -79,7 +79,7 @@ void wait(SchedulerState& scheduler, Deadline deadline) {
 
 } // namespace
 
-Driving::Driving(SchedulerState& scheduler) noexcept : scheduler_(scheduler) {
+Driving::Driving(SchedulerState& scheduler) noexcept {
   CEDE_CHECK(scheduler.is_on_its_thread(),
              "a scheduler is driven on another thread than the one that made it");
   CEDE_CHECK(SchedulerState::driven()->current == nullptr,

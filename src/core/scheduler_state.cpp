@@ -239,7 +239,8 @@ void SchedulerState::go(FiberRecord& from, FiberRecord& to) {
 void SchedulerState::set_current(FiberRecord& to) noexcept {
   ++switches;
   current = &to;
-  const bool is_quick = &to != &pump && !is_stepping && ready.order() != ReadyOrder::at_random;
+  const bool is_quick = &to != &pump && !is_stepping && ready.order() != ReadyOrder::at_random &&
+                        !ready.has_before(to);
   granted_yields = quick_yields = is_quick ? std::max(until_service, 0) : 0;
 }
 
