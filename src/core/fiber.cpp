@@ -46,8 +46,7 @@ namespace core {
 
 FiberRecord* running_fiber() noexcept {
   SchedulerState* scheduler = SchedulerState::driven();
-  FiberRecord* current = scheduler->current;
-  return current == nullptr || current == &scheduler->pump ? nullptr : current;
+  return scheduler == nullptr || scheduler->runs_pump() ? nullptr : scheduler->current;
 }
 
 FiberExtras* extras_of(FiberRecord& fiber) noexcept {
@@ -137,7 +136,7 @@ namespace detail {
 FiberRecord& new_fiber(SchedulerState* scheduler, const FiberOptions* options, Place place) {
   if (scheduler == nullptr)
     scheduler = SchedulerState::driven();
-  if (scheduler->current == nullptr)
+  if (scheduler == nullptr)
     throw_error(Errc::not_a_fiber);
   CEDE_CHECK(scheduler->is_on_its_thread(),
              "spawn on another thread than the scheduler's: post it to the scheduler's Remote");
@@ -198,7 +197,7 @@ void detach_fiber(FiberRecord& fiber) noexcept {
 void yield_out_of_line() {
   FiberRecord* me = running_fiber();
   if (me == nullptr) {
-    CEDE_CHECK(SchedulerState::driven()->current == nullptr,
+    CEDE_CHECK(SchedulerState::driven() == nullptr,
                "a wait in what the scheduler itself calls: a post, a hook or a handler");
     std::this_thread::yield();
     return;
@@ -403,7 +402,7 @@ void schedule() {
 void sleep_until(Deadline deadline) {
   FiberRecord* me = running_fiber();
   if (me == nullptr) {
-    CEDE_CHECK(SchedulerState::driven()->current == nullptr,
+    CEDE_CHECK(SchedulerState::driven() == nullptr,
                "a sleep in what the scheduler itself calls: a post, a hook or a handler");
     std::this_thread::sleep_until(deadline.time());
     return;

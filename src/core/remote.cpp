@@ -75,7 +75,7 @@ Result<void> prepare_call(core::Inbox* inbox, CallState& call) noexcept {
   const SchedulerState* here = SchedulerState::driven();
   if (core::running_fiber() != nullptr)
     call.home = here->inbox;
-  else if (here->current != nullptr && here->inbox.get() == inbox)
+  else if (here != nullptr && here->inbox.get() == inbox)
     return Errc::deadlock;
   return {};
 }

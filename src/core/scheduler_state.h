@@ -37,7 +37,8 @@ struct SchedulerState : detail::Dispatch {
 
   // The scheduler that is driven on this thread; null if none is.
   static SchedulerState* driven() noexcept {
-    return static_cast<SchedulerState*>(detail::thread().dispatch);
+    detail::Dispatch* dispatch = detail::thread().dispatch;
+    return dispatch->current != nullptr ? static_cast<SchedulerState*>(dispatch) : nullptr;
   }
   bool is_on_its_thread() const noexcept { return owner == &detail::thread(); }
   bool runs_pump() const noexcept { return current == &pump; }
