@@ -231,6 +231,16 @@ FiberRecord* SchedulerState::next_fiber() noexcept {
   return nullptr;
 }
 
+bool SchedulerState::end_starved() noexcept {
+  FiberRecord* first = starved;
+  if (first == nullptr)
+    return false;
+  starved = std::exchange(first->next, nullptr);
+  ready.push(*first);
+  end_unrun(*first, first->is_cancelled ? Outcome::cancelled : Outcome::no_memory);
+  return true;
+}
+
 void SchedulerState::go(FiberRecord& from, FiberRecord& to) {
   set_current(to);
   detail::transfer_out_of_line(from.slot, to.slot, nullptr);
@@ -284,8 +294,8 @@ bool SchedulerState::start(FiberRecord& fiber, Stack* inherited) noexcept {
   }
   auto at = reinterpret_cast<std::uintptr_t>(stack->top) - sizeof(EntryHead);
   at &= ~(std::uintptr_t{alignof(EntryHead)} - 1);
-  auto* head = ::new (reinterpret_cast<void*>(at))
-      EntryHead{run_fiber, run_fiber, nullptr, &fiber.slot};
+  auto* head =
+      ::new (reinterpret_cast<void*>(at)) EntryHead{run_fiber, run_fiber, nullptr, &fiber.slot};
   fiber.slot.context = {head, nullptr, stack->entry, nullptr, stack->fpenv};
   fiber.slot.stack = stack;
   fiber.slot.gate = Gate::suspended;
