@@ -6,6 +6,7 @@
 #include <cede/continuation.h>
 #include <cede/fiber.h>
 #include <cede/generator.h>
+#include <cede/group.h>
 #include <cede/process.h>
 #include <cede/remote.h>
 #include <cede/result.h>

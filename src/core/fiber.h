@@ -8,6 +8,10 @@
 
 #include <string_view>
 
+namespace cede {
+class Group;
+}
+
 namespace cede::detail {
 
 struct WakerState;
@@ -21,6 +25,10 @@ struct FiberExtras {
   void (*destroy_finish_value)(void*) = nullptr;
   // Shared with its Wakers, until it ends.
   WakerState* waker = nullptr;
+  // The group that it is a member of until it ends, and its neighbours there.
+  Group* group = nullptr;
+  FiberRecord* previous_member = nullptr;
+  FiberRecord* next_member = nullptr;
 };
 
 } // namespace cede::detail
@@ -44,6 +52,13 @@ std::string_view name_of(const detail::FiberRecord& fiber) noexcept;
 
 // Whether an exception ended it and nobody is left who could join.
 bool has_lost_error(const detail::FiberRecord& fiber) noexcept;
+
+// One that has ended, and that somebody could join until now: if its exception is lost, the
+// scheduler's handler gets it.
+void hand_over_lost_error(detail::FiberRecord& fiber) noexcept;
+
+// It has ended: its group, if it has one, doesn't count it any more. Defined by the group.
+void leave_group(detail::FiberRecord& fiber) noexcept;
 
 // One whose record is to say it: fails a check on a thread that isn't the scheduler's.
 void check_thread(const detail::FiberRecord& fiber) noexcept;

@@ -274,8 +274,8 @@ void SchedulerState::count_dispatch(const FiberRecord& me) noexcept {
 }
 
 bool SchedulerState::can_inherit(const FiberRecord& next, const Stack& stack) noexcept {
-  return next.stage == FiberStage::created && !next.is_cancelled && next.extras == nullptr &&
-         stack.special == 0;
+  return next.stage == FiberStage::created && !next.is_cancelled && stack.special == 0 &&
+         (next.extras == nullptr || detail::are_default(stack_options_of(next)));
 }
 
 // Its stack's top holds the head of its entry from now on. `inherited` is a stack on which somebody
@@ -317,7 +317,10 @@ void SchedulerState::end_unrun(FiberRecord& fiber, Outcome outcome) noexcept {
 void SchedulerState::publish_end(FiberRecord& fiber) noexcept {
   fiber.stage = FiberStage::finished;
   --alive;
-  forget_wakers(fiber);
+  if (fiber.extras != nullptr) {
+    forget_wakers(fiber);
+    leave_group(fiber); // which may take its exception
+  }
   fiber.joiners.wake_all();
   if (has_lost_error(fiber)) {
     fiber.next = std::exchange(failed, &fiber); // keeps the reference
