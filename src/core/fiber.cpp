@@ -118,6 +118,8 @@ detail::Departure run_fiber(detail::EntryHead* head, void*) {
     }
     me.outcome = Outcome::done;
   }
+  if (me.extras != nullptr)
+    destroy_values(me);
   return me.scheduler->end(me);
 }
 

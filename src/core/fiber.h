@@ -14,6 +14,7 @@ class Group;
 
 namespace cede::detail {
 
+struct FiberValues;
 struct WakerState;
 
 // What few fibers have; made when the first of it is asked for.
@@ -29,6 +30,8 @@ struct FiberExtras {
   Group* group = nullptr;
   FiberRecord* previous_member = nullptr;
   FiberRecord* next_member = nullptr;
+  // Its FiberLocals, until its body has ended.
+  FiberValues* values = nullptr;
 };
 
 } // namespace cede::detail
@@ -56,6 +59,9 @@ bool has_lost_error(const detail::FiberRecord& fiber) noexcept;
 // One that has ended, and that somebody could join until now: if its exception is lost, the
 // scheduler's handler gets it.
 void hand_over_lost_error(detail::FiberRecord& fiber) noexcept;
+
+// Its body has ended: destroys its FiberLocals, in it. Defined by them.
+void destroy_values(detail::FiberRecord& fiber) noexcept;
 
 // It has ended: its group, if it has one, doesn't count it any more. Defined by the group.
 void leave_group(detail::FiberRecord& fiber) noexcept;
