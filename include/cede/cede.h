@@ -5,7 +5,9 @@
 #include <cede/cancel.h>
 #include <cede/continuation.h>
 #include <cede/fiber.h>
+#include <cede/fiber_local.h>
 #include <cede/generator.h>
+#include <cede/group.h>
 #include <cede/process.h>
 #include <cede/remote.h>
 #include <cede/result.h>

@@ -81,7 +81,15 @@ std::string_view name_of(const FiberRecord& fiber) noexcept {
 }
 
 bool has_lost_error(const FiberRecord& fiber) noexcept {
-  return fiber.outcome == Outcome::failed && !fiber.is_owned;
+  return fiber.outcome == Outcome::failed && !fiber.is_owned && !fiber.is_claimed;
+}
+
+void hand_over_lost_error(FiberRecord& fiber) noexcept {
+  if (!has_lost_error(fiber) || fiber.is_result_taken || fiber.scheduler == nullptr)
+    return;
+  ++fiber.references;
+  fiber.next = std::exchange(fiber.scheduler->failed, &fiber);
+  fiber.scheduler->call_pump();
 }
 
 void check_thread(const FiberRecord& fiber) noexcept {
@@ -109,6 +117,8 @@ detail::Departure run_fiber(detail::EntryHead* head, void*) {
     }
     me.outcome = Outcome::done;
   }
+  if (me.extras != nullptr)
+    destroy_values(me);
   return me.scheduler->end(me);
 }
 
@@ -186,12 +196,8 @@ void admit_fiber(FiberRecord& fiber) noexcept {
 void detach_fiber(FiberRecord& fiber) noexcept {
   core::check_thread(fiber);
   fiber.is_owned = false;
-  if (fiber.stage == FiberStage::finished && core::has_lost_error(fiber) &&
-      fiber.scheduler != nullptr && !fiber.is_result_taken) {
-    ++fiber.references;
-    fiber.next = std::exchange(fiber.scheduler->failed, &fiber);
-    fiber.scheduler->call_pump();
-  }
+  if (fiber.stage == FiberStage::finished)
+    core::hand_over_lost_error(fiber);
 }
 
 void yield_out_of_line() {

@@ -8,8 +8,13 @@
 
 #include <string_view>
 
+namespace cede {
+class Group;
+}
+
 namespace cede::detail {
 
+struct FiberValues;
 struct WakerState;
 
 // What few fibers have; made when the first of it is asked for.
@@ -21,6 +26,12 @@ struct FiberExtras {
   void (*destroy_finish_value)(void*) = nullptr;
   // Shared with its Wakers, until it ends.
   WakerState* waker = nullptr;
+  // The group that it is a member of until it ends, and its neighbours there.
+  Group* group = nullptr;
+  FiberRecord* previous_member = nullptr;
+  FiberRecord* next_member = nullptr;
+  // Its FiberLocals, until its body has ended.
+  FiberValues* values = nullptr;
 };
 
 } // namespace cede::detail
@@ -44,6 +55,16 @@ std::string_view name_of(const detail::FiberRecord& fiber) noexcept;
 
 // Whether an exception ended it and nobody is left who could join.
 bool has_lost_error(const detail::FiberRecord& fiber) noexcept;
+
+// One that has ended, and that somebody could join until now: if its exception is lost, the
+// scheduler's handler gets it.
+void hand_over_lost_error(detail::FiberRecord& fiber) noexcept;
+
+// Its body has ended: destroys its FiberLocals, in it. Defined by them.
+void destroy_values(detail::FiberRecord& fiber) noexcept;
+
+// It has ended: its group, if it has one, doesn't count it any more. Defined by the group.
+void leave_group(detail::FiberRecord& fiber) noexcept;
 
 // One whose record is to say it: fails a check on a thread that isn't the scheduler's.
 void check_thread(const detail::FiberRecord& fiber) noexcept;

@@ -115,9 +115,10 @@ Progress drive(SchedulerState& scheduler, Deadline deadline, const FiberRecord* 
       return Progress::timed_out;
     if (scheduler.has_work())
       continue;
-    if (!can_be_woken(scheduler))
+    if (can_be_woken(scheduler))
+      wait(scheduler, deadline);
+    else if (!scheduler.end_starved())
       return Progress::deadlock;
-    wait(scheduler, deadline);
   }
 }
 
@@ -136,7 +137,9 @@ Progress drive_one(SchedulerState& scheduler) {
     return Progress::worked;
   if (!is_left(scheduler))
     return Progress::closed;
-  return can_be_woken(scheduler) ? Progress::timed_out : Progress::deadlock;
+  if (can_be_woken(scheduler))
+    return Progress::timed_out;
+  return scheduler.end_starved() ? Progress::worked : Progress::deadlock;
 }
 
 Progress await_work(SchedulerState& scheduler, Deadline deadline) {
@@ -149,9 +152,10 @@ Progress await_work(SchedulerState& scheduler, Deadline deadline) {
       return Progress::closed;
     if (!deadline.is_forever() && deadline.time() <= scheduler.time())
       return Progress::timed_out;
-    if (!can_be_woken(scheduler))
+    if (can_be_woken(scheduler))
+      wait(scheduler, deadline);
+    else if (!scheduler.end_starved())
       return Progress::deadlock;
-    wait(scheduler, deadline);
   }
 }
 

@@ -127,8 +127,10 @@ SchedulerMetrics Scheduler::metrics() const noexcept {
 namespace detail {
 
 void run_main(Scheduler& scheduler, const AnyFiber& main) {
-  SchedulerState& state = *FiberAccess::record(main)->scheduler;
-  while (core::drive(state, kForever, FiberAccess::record(main)) == Progress::deadlock)
+  FiberRecord& record = *FiberAccess::record(main);
+  record.uses_thread_values = true;
+  SchedulerState& state = *record.scheduler;
+  while (core::drive(state, kForever, &record) == Progress::deadlock)
     core::end_of_all(state);
   scheduler.close();
   scheduler.run();

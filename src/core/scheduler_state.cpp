@@ -231,6 +231,16 @@ FiberRecord* SchedulerState::next_fiber() noexcept {
   return nullptr;
 }
 
+bool SchedulerState::end_starved() noexcept {
+  FiberRecord* first = starved;
+  if (first == nullptr)
+    return false;
+  starved = std::exchange(first->next, nullptr);
+  ready.push(*first);
+  end_unrun(*first, first->is_cancelled ? Outcome::cancelled : Outcome::no_memory);
+  return true;
+}
+
 void SchedulerState::go(FiberRecord& from, FiberRecord& to) {
   set_current(to);
   detail::transfer_out_of_line(from.slot, to.slot, nullptr);
@@ -265,8 +275,8 @@ void SchedulerState::count_dispatch(const FiberRecord& me) noexcept {
 }
 
 bool SchedulerState::can_inherit(const FiberRecord& next, const Stack& stack) noexcept {
-  return next.stage == FiberStage::created && !next.is_cancelled && next.extras == nullptr &&
-         stack.special == 0;
+  return next.stage == FiberStage::created && !next.is_cancelled && stack.special == 0 &&
+         (next.extras == nullptr || detail::are_default(stack_options_of(next)));
 }
 
 // Its stack's top holds the head of its entry from now on. `inherited` is a stack on which somebody
@@ -285,8 +295,8 @@ bool SchedulerState::start(FiberRecord& fiber, Stack* inherited) noexcept {
   }
   auto at = reinterpret_cast<std::uintptr_t>(stack->top) - sizeof(EntryHead);
   at &= ~(std::uintptr_t{alignof(EntryHead)} - 1);
-  auto* head = ::new (reinterpret_cast<void*>(at))
-      EntryHead{run_fiber, run_fiber, nullptr, &fiber.slot};
+  auto* head =
+      ::new (reinterpret_cast<void*>(at)) EntryHead{run_fiber, run_fiber, nullptr, &fiber.slot};
   fiber.slot.context = {head, nullptr, stack->entry, nullptr, stack->fpenv};
   fiber.slot.stack = stack;
   fiber.slot.gate = Gate::suspended;
@@ -308,7 +318,10 @@ void SchedulerState::end_unrun(FiberRecord& fiber, Outcome outcome) noexcept {
 void SchedulerState::publish_end(FiberRecord& fiber) noexcept {
   fiber.stage = FiberStage::finished;
   --alive;
-  forget_wakers(fiber);
+  if (fiber.extras != nullptr) {
+    forget_wakers(fiber);
+    leave_group(fiber); // which may take its exception
+  }
   fiber.joiners.wake_all();
   if (has_lost_error(fiber)) {
     fiber.next = std::exchange(failed, &fiber); // keeps the reference

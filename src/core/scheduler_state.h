@@ -82,6 +82,9 @@ struct SchedulerState : detail::Dispatch {
   void run_fibers(detail::FiberRecord& first);
   // Who runs next, with a stack; null if nobody is ready.
   detail::FiberRecord* next_fiber() noexcept;
+  // Nobody else can run any more, so no stack will be freed: ends the first of the starved. False
+  // if there is none.
+  bool end_starved() noexcept;
 
   // set at construction
   const detail::ThreadBlock* const owner;

@@ -430,6 +430,20 @@ TEST(Scheduler, metrics_move_with_their_causes) {
   EXPECT_GE(metrics.switches, 3u);
 }
 
+TEST(Scheduler, says_where_each_fiber_was_spawned) {
+  const auto place = [](unsigned line) { return std::string(__FILE__ ":") + std::to_string(line); };
+  Scheduler scheduler;
+  const auto spawns = [] { spawn([] {}); };
+  const unsigned line = __LINE__;
+  scheduler.spawn(spawns);
+  scheduler.spawn(FiberOptions{}, [] {});
+  const std::vector<FiberInfo> fibers = scheduler.fibers();
+  EXPECT_EQ(fibers.at(0).spawned_at, place(line + 1));
+  EXPECT_EQ(fibers.at(1).spawned_at, place(line + 2));
+  scheduler.step();
+  EXPECT_EQ(scheduler.fibers().back().spawned_at, place(line - 1));
+}
+
 TEST(Scheduler, dump_tells_each_fiber_and_circles) {
   Scheduler scheduler(kTestClock);
   Fiber<void> a, b;

@@ -15,7 +15,7 @@
 #define CEDE_NOINLINE [[gnu::noinline]]
 
 // As a default argument: where the caller stands.
-#define CEDE_CALLER ::cede::detail::Place{__builtin_FILE(), static_cast<unsigned>(__builtin_LINE())}
+#define CEDE_CALLER ::cede::detail::Place::of_caller()
 
 namespace cede::detail {
 
@@ -23,6 +23,13 @@ namespace cede::detail {
 struct Place {
   const char* file = nullptr;
   unsigned line = 0;
+
+  // They have to be default arguments themselves: elsewhere in one, gcc 12 takes them for the place
+  // of the declaration.
+  static constexpr Place of_caller(const char* file = __builtin_FILE(),
+                                   unsigned line = __builtin_LINE()) noexcept {
+    return {file, line};
+  }
 };
 
 } // namespace cede::detail

@@ -80,6 +80,8 @@ struct FiberRecord {
   bool is_owned : 1 = false;        // a Fiber<R> exists that can join
   bool yields_quietly : 1 = false;  // suspended in a yield that doesn't throw
   bool is_result_taken : 1 = false; // by the join of one that can't be copied, or of an exception
+  bool is_claimed : 1 = false;      // its exception is its group's, until that is gone
+  bool uses_thread_values : 1 = false; // as its FiberLocals: the main of run()
   FiberExtras* extras = nullptr;    // what few fibers have
   Place spawned;
 

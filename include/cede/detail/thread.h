@@ -10,6 +10,7 @@ namespace cede::detail {
 
 struct Dispatch;
 struct Execution;
+struct FiberValues;
 struct Stack;
 struct Suspension;
 
@@ -34,6 +35,8 @@ struct ThreadBlock {
   Suspension* left;
   // The scheduler that is driven on this thread, or one that runs nothing.
   Dispatch* dispatch;
+  // Its FiberLocals; null if it has none.
+  FiberValues* values;
 };
 
 } // namespace cede::detail
