@@ -275,8 +275,10 @@ void SchedulerState::go(FiberRecord& from, FiberRecord& to) {
   struct Hooks {
     FiberRecord* fiber;
     ~Hooks() {
-      if (fiber != nullptr)
-        enter_hooks(*fiber);
+      if (fiber == nullptr)
+        return;
+      fiber->scheduler->revoke_quick_yields(); // whoever yielded to it had some left
+      enter_hooks(*fiber);
     }
   } hooks{from.is_hooked ? &from : nullptr};
   if (from.is_hooked)
@@ -289,7 +291,7 @@ void SchedulerState::set_current(FiberRecord& to) noexcept {
   ++switches;
   current = &to;
   const bool is_quick = &to != &pump && !is_stepping && ready.order() != ReadyOrder::at_random &&
-                        !ready.has_before(to) && !to.is_hooked;
+                        !ready.has_before(to);
   granted_yields = quick_yields = is_quick ? std::max(until_service, 0) : 0;
 }
 
