@@ -16,16 +16,6 @@ namespace {
 constexpr std::uint16_t kMostThrows = 1000;
 } // namespace
 
-bool has_to_report(const detail::FiberRecord& me) noexcept {
-  return me.by_result > 0 || detail::thread().exceptions->uncaught > 0;
-}
-
-Interruption interruption_of(const detail::FiberRecord& me) noexcept {
-  if (!has_request(me) || me.shields > 0)
-    return Interruption::none;
-  return has_to_report(me) ? Interruption::reports : Interruption::throws;
-}
-
 void throw_request(detail::FiberRecord& me) {
   me.yields_quietly = false;
   if (me.is_raised) {

@@ -45,11 +45,6 @@ bool is_in(const FiberRecord& fiber, const char* wait) noexcept {
 
 namespace core {
 
-FiberRecord* running_fiber() noexcept {
-  SchedulerState* scheduler = SchedulerState::driven();
-  return scheduler == nullptr || scheduler->runs_pump() ? nullptr : scheduler->current;
-}
-
 FiberExtras* extras_of(FiberRecord& fiber) noexcept {
   if (fiber.extras == nullptr)
     fiber.extras = new (std::nothrow) FiberExtras;
@@ -91,11 +86,6 @@ void hand_over_lost_error(FiberRecord& fiber) noexcept {
   ++fiber.references;
   fiber.next = std::exchange(fiber.scheduler->failed, &fiber);
   fiber.scheduler->call_pump();
-}
-
-void check_thread(const FiberRecord& fiber) noexcept {
-  CEDE_CHECK(fiber.scheduler == nullptr || fiber.scheduler->is_on_its_thread(),
-             "a fiber is used on another thread than its scheduler's: use a Waker or a Remote");
 }
 
 detail::Departure run_fiber(detail::EntryHead* head, void*) {

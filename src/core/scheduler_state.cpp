@@ -4,7 +4,6 @@
 #include "fiber.h"
 #include "inbox.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace cede::core {
@@ -115,10 +114,6 @@ void SchedulerState::resume(FiberRecord& fiber) noexcept {
   fiber.is_suspended = false;
   if (fiber.stage == FiberStage::created || fiber.stage == FiberStage::ready)
     make_ready(fiber);
-}
-
-void SchedulerState::revoke_quick_yields() noexcept {
-  catch_up();
 }
 
 void SchedulerState::call_pump() noexcept {
@@ -285,23 +280,6 @@ void SchedulerState::go(FiberRecord& from, FiberRecord& to) {
     leave_hooks(from);
   set_current(to);
   detail::transfer_out_of_line(from.slot, to.slot, nullptr);
-}
-
-void SchedulerState::set_current(FiberRecord& to) noexcept {
-  ++switches;
-  current = &to;
-  const bool is_quick = &to != &pump && !is_stepping && ready.order() != ReadyOrder::at_random &&
-                        !ready.has_before(to);
-  granted_yields = quick_yields = is_quick ? std::max(until_service, 0) : 0;
-}
-
-void SchedulerState::catch_up() noexcept {
-  const std::int32_t spent = granted_yields - quick_yields;
-  granted_yields = quick_yields = 0;
-  until_service -= spent;
-  switches += static_cast<std::uint64_t>(spent);
-  if (spent > 0 || !runs_pump())
-    ready.follow(*current);
 }
 
 // When its turn to be served has come, the round ends in the pump: behind whoever is last on the

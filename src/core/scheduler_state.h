@@ -14,6 +14,7 @@
 // end in it.
 #pragma once
 
+#include "check.h"
 #include "deadlines.h"
 #include "ready_queue.h"
 #include "record_pool.h"
@@ -57,7 +58,7 @@ struct SchedulerState : detail::Dispatch {
   void suspend(detail::FiberRecord& fiber);
   void resume(detail::FiberRecord& fiber) noexcept;
   // The next yield goes out of line, where everything is looked at.
-  void revoke_quick_yields() noexcept;
+  void revoke_quick_yields() noexcept { catch_up(); }
   // The pump is to run soon, at the end of a round.
   void call_pump() noexcept;
   // At the end of the round of this priority that begins or goes on now.
@@ -124,9 +125,22 @@ private:
   // Dispatches `to`; returns when `from` is dispatched again.
   void go(detail::FiberRecord& from, detail::FiberRecord& to);
   // `to` is about to run.
-  void set_current(detail::FiberRecord& to) noexcept;
+  void set_current(detail::FiberRecord& to) noexcept {
+    ++switches;
+    current = &to;
+    const bool is_quick = &to != &pump && !is_stepping && ready.order() != ReadyOrder::at_random &&
+                          !ready.has_before(to);
+    granted_yields = quick_yields = is_quick && until_service > 0 ? until_service : 0;
+  }
   // The head of the running fiber's ring, and what it has spent.
-  void catch_up() noexcept;
+  void catch_up() noexcept {
+    const std::int32_t spent = granted_yields - quick_yields;
+    granted_yields = quick_yields = 0;
+    until_service -= spent;
+    switches += static_cast<std::uint64_t>(spent);
+    if (spent > 0 || !runs_pump())
+      ready.follow(*current);
+  }
   void count_dispatch(const detail::FiberRecord& me) noexcept;
   static bool can_inherit(const detail::FiberRecord& next, const detail::Stack& stack) noexcept;
   bool start(detail::FiberRecord& fiber, detail::Stack* inherited) noexcept;
@@ -136,21 +150,36 @@ private:
 };
 
 // The fiber that runs; null on a plain thread and in the pump.
-detail::FiberRecord* running_fiber() noexcept;
+inline detail::FiberRecord* running_fiber() noexcept {
+  SchedulerState* scheduler = SchedulerState::driven();
+  return scheduler == nullptr || scheduler->runs_pump() ? nullptr : scheduler->current;
+}
 
 // Whom a fiber that is in a join without a deadline waits for; null if it isn't in one.
 const detail::FiberRecord* joined_by(const detail::FiberRecord& fiber) noexcept;
 
+// Fails a check on another thread than that of the fiber's scheduler.
+inline void check_thread(const detail::FiberRecord& fiber) noexcept {
+  CEDE_CHECK(fiber.scheduler == nullptr || fiber.scheduler->is_on_its_thread(),
+             "a fiber is used on another thread than its scheduler's: use a Waker or a Remote");
+}
+
 // What a wait of `me` would do about a cancellation.
 enum class Interruption : std::uint8_t { none, throws, reports };
-Interruption interruption_of(const detail::FiberRecord& me) noexcept;
-
 // Whether a wait of `me` has to report rather than throw, cancelled or not.
-bool has_to_report(const detail::FiberRecord& me) noexcept;
+inline bool has_to_report(const detail::FiberRecord& me) noexcept {
+  return me.by_result > 0 || detail::thread().exceptions->uncaught > 0;
+}
 
 // Whether it was asked for something that its waits have to throw.
 inline bool has_request(const detail::FiberRecord& me) noexcept {
   return me.is_cancelled || me.is_raised;
+}
+
+inline Interruption interruption_of(const detail::FiberRecord& me) noexcept {
+  if (!has_request(me) || me.shields > 0)
+    return Interruption::none;
+  return has_to_report(me) ? Interruption::reports : Interruption::throws;
 }
 
 // Throws what `me` was asked for.
