@@ -24,6 +24,11 @@
 
 namespace cede {
 
+namespace core {
+void leave_hooks(detail::FiberRecord& fiber) noexcept;
+void enter_hooks(detail::FiberRecord& fiber) noexcept;
+} // namespace core
+
 inline constexpr int kPriorityMin = -4, kPriorityNormal = 0, kPriorityMax = 3;
 
 struct FiberOptions {
@@ -76,6 +81,22 @@ public:
   // Ends its schedule(). False if it is in none.
   bool make_ready() const noexcept;
 
+  // Throws `error` in it, once, at its next wait or the one that it is in; for the rest like a
+  // cancellation. False if it has ended or another one is on its way.
+  //   Throws    std::system_error: no_memory; invalid_argument for no exception
+  bool raise(std::exception_ptr error) const;
+
+  // Keeps it from running until resume(), whatever it waits for meanwhile; the caller itself leaves at
+  // once. A cancellation resumes it. False if it was suspended, or has ended.
+  bool suspend() const;
+  bool resume() const noexcept;
+  bool is_suspended() const noexcept { return record_ != nullptr && record_->is_suspended; }
+
+  // Calls `f` when it has ended, newest first, before those who join are woken, and says how it ended:
+  // as join(Deadline). It runs between fibers and must not wait. False if it has ended already.
+  //   Throws    std::system_error: no_memory; invalid_argument for no function
+  bool on_exit(std::function<void(Result<void> how)> f) const;
+
   // Waits until it has ended, and says how. It takes nothing from those who join for the result,
   // and an exception counts as nobody's.
   //   Blocks    the calling fiber
@@ -126,6 +147,27 @@ private:
   friend struct detail::FiberAccess;
   using AnyFiber::AnyFiber;
   void detach() noexcept;
+};
+
+// While one is in scope, `leave` is called whenever its fiber stops running and `enter` whenever it
+// goes on, for what belongs to a fiber and has to be in one place for all. `enter` is called at the
+// beginning of the scope and `leave` at its end too. They must not wait nor throw. Fibers without
+// one pay nothing.
+//   Thread    its fiber; outside fibers a check fails
+class SwitchHooks {
+public:
+  SwitchHooks(std::function<void()> enter, std::function<void()> leave);
+  SwitchHooks(const SwitchHooks&) = delete;
+  SwitchHooks& operator=(const SwitchHooks&) = delete;
+  ~SwitchHooks();
+
+private:
+  friend void core::leave_hooks(detail::FiberRecord& fiber) noexcept;
+  friend void core::enter_hooks(detail::FiberRecord& fiber) noexcept;
+
+  detail::FiberRecord* fiber_;
+  SwitchHooks* outer_; // in the same fiber
+  std::function<void()> enter_, leave_;
 };
 
 // Makes a fiber of the scheduler that runs here, ready behind its equals. The body, `R body()`, runs

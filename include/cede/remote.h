@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -124,8 +125,12 @@ struct Post : Message {
   static void discard_post(Message& message) noexcept { delete static_cast<Post*>(&message); }
 };
 
-// A call under way, shared by who waits and by the message.
-struct CallState {
+// A call under way, shared by who waits and by the message. It is itself the message that tells a
+// waiting fiber of the end, so that this can't fail.
+struct CallState : Message {
+  CallState() : Message{nullptr, run_reply, discard_reply, false} {}
+  CallState(const CallState&) = delete;
+  CallState& operator=(const CallState&) = delete;
   std::mutex mutex;
   std::condition_variable ended_for_thread;
   bool has_ended = false;
@@ -133,7 +138,11 @@ struct CallState {
   std::exception_ptr error;
   // Of a fiber that waits.
   std::shared_ptr<core::Inbox> home;
-  Waiter* waiter = nullptr; // changed on that fiber's thread only
+  Waiter* waiter = nullptr;        // changed on that fiber's thread only
+  std::shared_ptr<CallState> sent; // keeps it while it is on its way
+
+  static void run_reply(Message& message, core::SchedulerState&);
+  static void discard_reply(Message& message) noexcept;
 };
 
 // Says that it has ended to whoever waits.
@@ -215,7 +224,12 @@ auto Remote::call(F f, Deadline deadline) const -> Result<std::invoke_result_t<F
   static_assert(!std::is_reference_v<R>, "what this call returns belongs to another thread: copy it");
   if (detail::is_null(f))
     return Errc::invalid_argument;
-  auto state = std::make_shared<detail::Call<F, R>>(std::move(f));
+  std::shared_ptr<detail::Call<F, R>> state;
+  try {
+    state = std::make_shared<detail::Call<F, R>>(std::move(f));
+  } catch (const std::bad_alloc&) {
+    return Errc::no_memory;
+  }
   if (Result<void> ready = detail::prepare_call(inbox_.get(), *state); !ready)
     return ready.error();
   detail::CallRun<detail::Call<F, R>> run(state);

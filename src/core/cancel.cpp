@@ -2,7 +2,11 @@
 #include <cede/cancel.h>
 
 #include "check.h"
+#include "fiber.h"
 #include "scheduler_state.h"
+
+#include <exception>
+#include <utility>
 
 namespace cede {
 
@@ -17,12 +21,19 @@ bool has_to_report(const detail::FiberRecord& me) noexcept {
 }
 
 Interruption interruption_of(const detail::FiberRecord& me) noexcept {
-  if (!me.is_cancelled || me.shields > 0)
+  if (!has_request(me) || me.shields > 0)
     return Interruption::none;
   return has_to_report(me) ? Interruption::reports : Interruption::throws;
 }
 
-void throw_cancelled_in(detail::FiberRecord& me) {
+void throw_request(detail::FiberRecord& me) {
+  me.yields_quietly = false;
+  if (me.is_raised) {
+    me.is_raised = false;
+    if (me.is_cancelled)
+      me.scheduler->revoke_quick_yields();
+    std::rethrow_exception(std::exchange(me.extras->raised, nullptr));
+  }
   CEDE_CHECK(++me.throws < kMostThrows, "a cancelled fiber swallows the exception and waits on");
   me.scheduler->revoke_quick_yields();
   throw Cancelled{};
@@ -33,7 +44,7 @@ void throw_cancelled_in(detail::FiberRecord& me) {
 namespace detail {
 
 void throw_cancelled() {
-  core::throw_cancelled_in(*core::running_fiber());
+  core::throw_request(*core::running_fiber());
 }
 
 } // namespace detail
@@ -52,7 +63,7 @@ Shield::~Shield() {
   if (fiber_ == nullptr)
     return;
   --fiber_->shields;
-  if (fiber_->is_cancelled)
+  if (core::has_request(*fiber_))
     fiber_->scheduler->revoke_quick_yields();
 }
 
@@ -65,7 +76,7 @@ CancelByResult::~CancelByResult() {
   if (fiber_ == nullptr)
     return;
   --fiber_->by_result;
-  if (fiber_->is_cancelled)
+  if (core::has_request(*fiber_))
     fiber_->scheduler->revoke_quick_yields();
 }
 

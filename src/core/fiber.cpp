@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "scheduler_state.h"
+#include "unhandled.h"
 
 #include <algorithm>
 #include <cstring>
@@ -46,8 +47,7 @@ namespace core {
 
 FiberRecord* running_fiber() noexcept {
   SchedulerState* scheduler = SchedulerState::driven();
-  FiberRecord* current = scheduler->current;
-  return current == nullptr || current == &scheduler->pump ? nullptr : current;
+  return scheduler == nullptr || scheduler->runs_pump() ? nullptr : scheduler->current;
 }
 
 FiberExtras* extras_of(FiberRecord& fiber) noexcept {
@@ -123,6 +123,30 @@ detail::Departure run_fiber(detail::EntryHead* head, void*) {
   return me.scheduler->end(me);
 }
 
+Result<void> how_it_ended(const FiberRecord& fiber) noexcept {
+  switch (fiber.outcome) {
+  case Outcome::cancelled:
+    return Errc::cancelled;
+  case Outcome::no_memory:
+    return Errc::no_memory;
+  case Outcome::failed:
+    return Errc::failed;
+  default:
+    return {};
+  }
+}
+
+void call_exits(FiberRecord& fiber) noexcept {
+  for (auto exits = std::move(fiber.extras->exits); !exits.empty(); exits.pop_back()) {
+    try {
+      exits.back()(how_it_ended(fiber));
+    } catch (...) {
+      report_unhandled(*fiber.scheduler, detail::FiberAccess::reference(&fiber),
+                       std::current_exception());
+    }
+  }
+}
+
 void release_record(FiberRecord& fiber) noexcept {
   if (--fiber.references > 0)
     return;
@@ -147,7 +171,7 @@ namespace detail {
 FiberRecord& new_fiber(SchedulerState* scheduler, const FiberOptions* options, Place place) {
   if (scheduler == nullptr)
     scheduler = SchedulerState::driven();
-  if (scheduler->current == nullptr)
+  if (scheduler == nullptr)
     throw_error(Errc::not_a_fiber);
   CEDE_CHECK(scheduler->is_on_its_thread(),
              "spawn on another thread than the scheduler's: post it to the scheduler's Remote");
@@ -204,17 +228,17 @@ void detach_fiber(FiberRecord& fiber) noexcept {
 void yield_out_of_line() {
   FiberRecord* me = running_fiber();
   if (me == nullptr) {
-    CEDE_CHECK(SchedulerState::driven()->current == nullptr,
+    CEDE_CHECK(SchedulerState::driven() == nullptr,
                "a wait in what the scheduler itself calls: a post, a hook or a handler");
     std::this_thread::yield();
     return;
   }
   if (core::interruption_of(*me) == Interruption::throws)
-    core::throw_cancelled_in(*me);
+    core::throw_request(*me);
   me->yields_quietly = core::has_to_report(*me);
   me->scheduler->yield(*me);
   me->yields_quietly = false;
-  if (me->is_cancelled)
+  if (core::has_request(*me))
     me->scheduler->revoke_quick_yields();
 }
 
@@ -231,7 +255,7 @@ void finish_with(void* value, void (*destroy)(void*), const void* type) {
   me->extras->destroy_finish_value = destroy;
   me->is_finishing = true;
   me->is_cancelled = true;
-  core::throw_cancelled_in(*me);
+  core::throw_request(*me);
 }
 
 namespace {
@@ -265,19 +289,6 @@ Result<void> wait_for_end(FiberRecord& target, Deadline deadline, WhenUnwinding 
   }
 }
 
-Result<void> how_it_ended(const FiberRecord& target) noexcept {
-  switch (target.outcome) {
-  case Outcome::cancelled:
-    return Errc::cancelled;
-  case Outcome::no_memory:
-    return Errc::no_memory;
-  case Outcome::failed:
-    return Errc::failed;
-  default:
-    return {};
-  }
-}
-
 // A cancellation is looked at before anything else; an expired deadline still tries once.
 Result<void> join_fiber(FiberRecord* target, Deadline deadline, WhenUnwinding rule) {
   if (target == nullptr)
@@ -286,11 +297,11 @@ Result<void> join_fiber(FiberRecord* target, Deadline deadline, WhenUnwinding ru
   AnyFiber kept = FiberAccess::reference(target);
   FiberRecord* me = running_fiber();
   if (me != nullptr && core::interruption_of(*me) == Interruption::throws)
-    core::throw_cancelled_in(*me);
+    core::throw_request(*me);
   if (target->stage != FiberStage::finished)
     if (Result<void> waited = wait_for_end(*target, deadline, rule); !waited)
       return waited;
-  return how_it_ended(*target);
+  return core::how_it_ended(*target);
 }
 
 } // namespace
@@ -324,6 +335,7 @@ FiberState AnyFiber::state() const noexcept {
     return FiberState::finished;
   switch (record_->stage) {
   case FiberStage::created:
+  case FiberStage::starved:
     return record_->scheduler != nullptr ? FiberState::created : FiberState::finished;
   case FiberStage::ready:
     return record_ == running_fiber() ? FiberState::running : FiberState::ready;
@@ -369,6 +381,55 @@ bool AnyFiber::make_ready() const noexcept {
   return record_->waiter->fire();
 }
 
+bool AnyFiber::raise(std::exception_ptr error) const {
+  if (error == nullptr)
+    detail::throw_error(Errc::invalid_argument);
+  if (record_ == nullptr || record_->stage == FiberStage::finished || record_->is_raised)
+    return false;
+  core::check_thread(*record_);
+  FiberExtras* extras = core::extras_of(*record_);
+  if (extras == nullptr)
+    detail::throw_error(Errc::no_memory);
+  extras->raised = std::move(error);
+  record_->is_raised = true;
+  record_->scheduler->interrupt(*record_);
+  return true;
+}
+
+bool AnyFiber::suspend() const {
+  if (record_ == nullptr || record_->stage == FiberStage::finished || record_->is_suspended)
+    return false;
+  core::check_thread(*record_);
+  if (record_ == running_fiber() && core::interruption_of(*record_) == Interruption::throws)
+    core::throw_request(*record_);
+  record_->scheduler->suspend(*record_);
+  return true;
+}
+
+bool AnyFiber::resume() const noexcept {
+  if (record_ == nullptr || !record_->is_suspended)
+    return false;
+  core::check_thread(*record_);
+  record_->scheduler->resume(*record_);
+  return true;
+}
+
+bool AnyFiber::on_exit(std::function<void(Result<void> how)> f) const {
+  if (f == nullptr)
+    detail::throw_error(Errc::invalid_argument);
+  if (record_ == nullptr || record_->stage == FiberStage::finished)
+    return false;
+  core::check_thread(*record_);
+  try {
+    if (FiberExtras* extras = core::extras_of(*record_)) {
+      extras->exits.push_back(std::move(f));
+      return true;
+    }
+  } catch (const std::bad_alloc&) {
+  }
+  detail::throw_error(Errc::no_memory);
+}
+
 Result<void> AnyFiber::join(Deadline deadline) const {
   return detail::join_fiber(record_, deadline, WhenUnwinding::report);
 }
@@ -380,12 +441,16 @@ AnyFiber current() noexcept {
 bool yield_to(const AnyFiber& fiber) {
   FiberRecord* me = running_fiber();
   FiberRecord* to = detail::FiberAccess::record(fiber);
+  const auto can_run = [me](const FiberRecord& it) {
+    return it.scheduler == me->scheduler && it.next != nullptr &&
+           (it.stage == FiberStage::ready ||
+            (it.stage == FiberStage::created && !it.is_cancelled));
+  };
   if (me != nullptr && core::interruption_of(*me) != Interruption::none) {
     detail::yield_out_of_line(); // throws, or gives one turn
     return false;
   }
-  if (me == nullptr || to == nullptr || to == me || to->scheduler != me->scheduler ||
-      (to->stage != FiberStage::created && to->stage != FiberStage::ready) || to->next == nullptr)
+  if (me == nullptr || to == nullptr || to == me || !can_run(*to))
     return false;
   me->yields_quietly = core::has_to_report(*me);
   me->scheduler->yield_to(*me, *to);
@@ -405,9 +470,11 @@ void schedule() {
 void sleep_until(Deadline deadline) {
   FiberRecord* me = running_fiber();
   if (me == nullptr) {
-    CEDE_CHECK(SchedulerState::driven()->current == nullptr,
+    CEDE_CHECK(SchedulerState::driven() == nullptr,
                "a sleep in what the scheduler itself calls: a post, a hook or a handler");
-    std::this_thread::sleep_until(deadline.time());
+    do // Windows' sleeps may end early
+      std::this_thread::sleep_until(deadline.time());
+    while (std::chrono::steady_clock::now() < deadline.time());
     return;
   }
   if (core::interruption_of(*me) != Interruption::none || deadline.time() <= me->scheduler->time())

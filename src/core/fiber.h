@@ -6,7 +6,10 @@
 #include <cede/detail/fiber_record.h>
 #include <cede/fiber.h>
 
+#include <exception>
+#include <functional>
 #include <string_view>
+#include <vector>
 
 namespace cede {
 class Group;
@@ -24,6 +27,12 @@ struct FiberExtras {
   // A finish() value while it unwinds.
   void* finish_value = nullptr;
   void (*destroy_finish_value)(void*) = nullptr;
+  // What raise() was given.
+  std::exception_ptr raised;
+  // To be called at its end, oldest first.
+  std::vector<std::function<void(Result<void>)>> exits;
+  // The innermost of its hooks.
+  SwitchHooks* hooks = nullptr;
   // Shared with its Wakers, until it ends.
   WakerState* waker = nullptr;
   // The group that it is a member of until it ends, and its neighbours there.
@@ -43,6 +52,12 @@ detail::Departure run_fiber(detail::EntryHead* head, void* word);
 
 // Null without memory.
 detail::FiberExtras* extras_of(detail::FiberRecord& fiber) noexcept;
+
+// How it ended, as join() says it.
+Result<void> how_it_ended(const detail::FiberRecord& fiber) noexcept;
+
+// Calls what on_exit() was given. No fiber runs meanwhile.
+void call_exits(detail::FiberRecord& fiber) noexcept;
 
 // Whether it is in park().
 bool is_parked(const detail::FiberRecord& fiber) noexcept;

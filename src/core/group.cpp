@@ -116,7 +116,7 @@ void Group::wake_joiners() noexcept {
 Result<void> Group::wait(Deadline deadline, WhenUnwinding rule) {
   FiberRecord* me = running_fiber();
   if (me != nullptr && core::interruption_of(*me) == core::Interruption::throws)
-    core::throw_cancelled_in(*me);
+    core::throw_request(*me);
   JoinPlace place;
   if (first_ == nullptr) {
     place.failed = take_failure(failed_);

@@ -79,10 +79,10 @@ void wait(SchedulerState& scheduler, Deadline deadline) {
 
 } // namespace
 
-Driving::Driving(SchedulerState& scheduler) noexcept : scheduler_(scheduler) {
+Driving::Driving(SchedulerState& scheduler) noexcept {
   CEDE_CHECK(scheduler.is_on_its_thread(),
              "a scheduler is driven on another thread than the one that made it");
-  CEDE_CHECK(SchedulerState::driven()->current == nullptr,
+  CEDE_CHECK(SchedulerState::driven() == nullptr,
              "a scheduler is driven from within one that is driven already");
   enter_thread();
   detail::thread().dispatch = &scheduler;

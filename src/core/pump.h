@@ -16,9 +16,6 @@ public:
   Driving(const Driving&) = delete;
   Driving& operator=(const Driving&) = delete;
   ~Driving();
-
-private:
-  SchedulerState& scheduler_;
 };
 
 // Drives until nobody is left, `deadline` has come, nobody can ever run again, or `awaited` has ended.

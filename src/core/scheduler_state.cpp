@@ -56,6 +56,8 @@ void SchedulerState::admit(FiberRecord& fiber) noexcept {
 }
 
 void SchedulerState::make_ready(FiberRecord& fiber) noexcept {
+  if (fiber.is_suspended)
+    return;
   catch_up();
   ready.push(fiber);
 }
@@ -79,6 +81,11 @@ void SchedulerState::request_cancel(FiberRecord& fiber) noexcept {
   if (fiber.is_cancelled || fiber.stage == FiberStage::finished)
     return;
   fiber.is_cancelled = true;
+  interrupt(fiber);
+}
+
+void SchedulerState::interrupt(FiberRecord& fiber) noexcept {
+  resume(fiber);
   if (&fiber == current) {
     revoke_quick_yields();
   } else if (fiber.waiter != nullptr) {
@@ -88,7 +95,26 @@ void SchedulerState::request_cancel(FiberRecord& fiber) noexcept {
              !fiber.yields_quietly) {
     auto*& resume = fiber.slot.context.resume;
     resume = static_cast<std::byte*>(resume) - CEDE_UNWIND_DISTANCE;
+    fiber.yields_quietly = true; // it throws once
   }
+}
+
+void SchedulerState::suspend(FiberRecord& fiber) {
+  fiber.is_suspended = true;
+  if (&fiber == current) {
+    block(fiber);
+  } else if (fiber.prev != nullptr) {
+    catch_up();
+    ready.remove(fiber);
+  }
+}
+
+void SchedulerState::resume(FiberRecord& fiber) noexcept {
+  if (!fiber.is_suspended)
+    return;
+  fiber.is_suspended = false;
+  if (fiber.stage == FiberStage::created || fiber.stage == FiberStage::ready)
+    make_ready(fiber);
 }
 
 void SchedulerState::revoke_quick_yields() noexcept {
@@ -179,7 +205,10 @@ Departure SchedulerState::end(FiberRecord& me) noexcept {
   if (starved != nullptr) {
     FiberRecord* first = starved;
     starved = first->next;
-    ready.push_first(*first);
+    first->next = nullptr;
+    first->stage = FiberStage::created;
+    if (!first->is_suspended)
+      ready.push_first(*first);
   }
 
   const bool is_pump_next = is_stepping || &me == awaited;
@@ -226,6 +255,7 @@ FiberRecord* SchedulerState::next_fiber() noexcept {
         last = &(*last)->next;
       *last = fiber;
       fiber->next = nullptr;
+      fiber->stage = FiberStage::starved;
     }
   }
   return nullptr;
@@ -242,6 +272,17 @@ bool SchedulerState::end_starved() noexcept {
 }
 
 void SchedulerState::go(FiberRecord& from, FiberRecord& to) {
+  struct Hooks {
+    FiberRecord* fiber;
+    ~Hooks() {
+      if (fiber == nullptr)
+        return;
+      fiber->scheduler->revoke_quick_yields(); // whoever yielded to it had some left
+      enter_hooks(*fiber);
+    }
+  } hooks{from.is_hooked ? &from : nullptr};
+  if (from.is_hooked)
+    leave_hooks(from);
   set_current(to);
   detail::transfer_out_of_line(from.slot, to.slot, nullptr);
 }
@@ -249,7 +290,8 @@ void SchedulerState::go(FiberRecord& from, FiberRecord& to) {
 void SchedulerState::set_current(FiberRecord& to) noexcept {
   ++switches;
   current = &to;
-  const bool is_quick = &to != &pump && !is_stepping && ready.order() != ReadyOrder::at_random;
+  const bool is_quick = &to != &pump && !is_stepping && ready.order() != ReadyOrder::at_random &&
+                        !ready.has_before(to);
   granted_yields = quick_yields = is_quick ? std::max(until_service, 0) : 0;
 }
 
@@ -318,6 +360,7 @@ void SchedulerState::publish_end(FiberRecord& fiber) noexcept {
   fiber.stage = FiberStage::finished;
   --alive;
   if (fiber.extras != nullptr) {
+    call_exits(fiber);
     forget_wakers(fiber);
     leave_group(fiber); // which may take its exception
   }

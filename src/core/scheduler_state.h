@@ -37,7 +37,8 @@ struct SchedulerState : detail::Dispatch {
 
   // The scheduler that is driven on this thread; null if none is.
   static SchedulerState* driven() noexcept {
-    return static_cast<SchedulerState*>(detail::thread().dispatch);
+    detail::Dispatch* dispatch = detail::thread().dispatch;
+    return dispatch->current != nullptr ? static_cast<SchedulerState*>(dispatch) : nullptr;
   }
   bool is_on_its_thread() const noexcept { return owner == &detail::thread(); }
   bool runs_pump() const noexcept { return current == &pump; }
@@ -51,6 +52,10 @@ struct SchedulerState : detail::Dispatch {
   void make_ready(detail::FiberRecord& fiber) noexcept;
   void set_priority(detail::FiberRecord& fiber, int priority) noexcept;
   void request_cancel(detail::FiberRecord& fiber) noexcept;
+  // A request was made that `fiber` is to meet: ends its wait, if that may be.
+  void interrupt(detail::FiberRecord& fiber) noexcept;
+  void suspend(detail::FiberRecord& fiber);
+  void resume(detail::FiberRecord& fiber) noexcept;
   // The next yield goes out of line, where everything is looked at.
   void revoke_quick_yields() noexcept;
   // The pump is to run soon, at the end of a round.
@@ -143,7 +148,13 @@ Interruption interruption_of(const detail::FiberRecord& me) noexcept;
 // Whether a wait of `me` has to report rather than throw, cancelled or not.
 bool has_to_report(const detail::FiberRecord& me) noexcept;
 
-[[noreturn]] void throw_cancelled_in(detail::FiberRecord& me);
+// Whether it was asked for something that its waits have to throw.
+inline bool has_request(const detail::FiberRecord& me) noexcept {
+  return me.is_cancelled || me.is_raised;
+}
+
+// Throws what `me` was asked for.
+[[noreturn]] void throw_request(detail::FiberRecord& me);
 
 // Drops one reference; the last one gives the record back.
 void release_record(detail::FiberRecord& fiber) noexcept;

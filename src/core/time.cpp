@@ -7,7 +7,7 @@ namespace cede {
 
 TimePoint now() noexcept {
   const core::SchedulerState* scheduler = core::SchedulerState::driven();
-  return scheduler->current != nullptr ? scheduler->time() : std::chrono::steady_clock::now();
+  return scheduler != nullptr ? scheduler->time() : std::chrono::steady_clock::now();
 }
 
 } // namespace cede

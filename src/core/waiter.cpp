@@ -75,16 +75,16 @@ WakeReason Waiter::wait(Deadline deadline, WhenUnwinding rule) {
     return reason_;
   const bool reports = core::has_to_report(me);
   is_interruptible_ = me.shields == 0 && !(reports && rule == WhenUnwinding::wait_on);
-  if (me.is_cancelled && is_interruptible_) {
+  if (core::has_request(me) && is_interruptible_) {
     leave();
     if (!reports)
-      core::throw_cancelled_in(me);
+      core::throw_request(me);
     detail::yield_out_of_line(); // one turn; it doesn't throw, for the same reason
     return WakeReason::cancelled;
   }
   block(deadline);
-  if (reason_ == WakeReason::cancelled && me.is_cancelled && !reports)
-    core::throw_cancelled_in(me);
+  if (reason_ == WakeReason::cancelled && core::has_request(me) && !reports)
+    core::throw_request(me);
   return reason_;
 }
 
@@ -98,7 +98,7 @@ void Waiter::block(Deadline deadline) {
   me.waiter = this;
   scheduler.block(me);
   me.waiter = nullptr;
-  if (me.is_cancelled)
+  if (core::has_request(me))
     scheduler.revoke_quick_yields(); // it looks at its request at the next one
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A fiber as its scheduler and the inlined parts of cede see it.
 //
-// Invariants: a record whose state is `ready` or `running` is on exactly one ready ring, that of its
-// priority; one that waits is on none, and its waiter knows on which lists it is. The record stays
+// Invariants: a record that is created or ready and not suspended is on exactly one ready ring, that
+// of its priority; one that waits is on none, and its waiter knows on which lists it is. The record stays
 // until the fiber has ended and the last handle is gone, also if the scheduler is gone before.
 #pragma once
 
@@ -42,7 +42,13 @@ struct FiberKind {
   bool is_inline;
 };
 
-enum class FiberStage : std::uint8_t { created, ready, waiting, finished };
+enum class FiberStage : std::uint8_t {
+  created,  // it has never run
+  starved,  // the same, and no stack could be had: it is on the scheduler's list of those
+  ready,    // it runs, or would run if it were not suspended
+  waiting,  // its waiter knows for what
+  finished, // its end is known to everybody
+};
 
 enum class Outcome : std::uint8_t {
   none,      // it hasn't ended
@@ -78,7 +84,10 @@ struct FiberRecord {
   bool is_finishing : 1 = false;    // the request is a finish()
   bool has_permit : 1 = false;      // a wake() came before its park()
   bool is_owned : 1 = false;        // a Fiber<R> exists that can join
-  bool yields_quietly : 1 = false;  // suspended in a yield that doesn't throw
+  bool yields_quietly : 1 = false;  // suspended in a yield that doesn't throw, or will already
+  bool is_raised : 1 = false;       // an exception waits for its next wait, in its extras
+  bool is_suspended : 1 = false;    // kept off the ready ring
+  bool is_hooked : 1 = false;       // its extras say what to call at each switch
   bool is_result_taken : 1 = false; // by the join of one that can't be copied, or of an exception
   bool is_claimed : 1 = false;      // its exception is its group's, until that is gone
   bool uses_thread_values : 1 = false; // as its FiberLocals: the main of run()

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// Fibers as users use them. Compiled a second time with the floating-point control left out.
+#include "support.h"
+
+#include <cede/fiber.h>
+#include <cede/scheduler.h>
+
+#include <atomic>
+#include <cede/remote.h>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using cede::Scheduler;
+using cede::spawn;
+
+[[noreturn]] CEDE_NOINLINE void yield_for_ever() {
+  for (;;)
+    cede::yield();
+}
+
+CEDE_NOINLINE void yield_often(long times) {
+  for (; times > 0; --times)
+    cede::yield();
+}
+
+// So many fibers that do nothing but yield; one of them measures.
+template <long kFibers>
+void yield_in_turn(benchmark::State& state) {
+  cede::run([&] {
+    for (long i = 1; i < kFibers; ++i)
+      spawn(yield_for_ever);
+    cede::yield(); // the first touch of every stack is not measured
+    constexpr long kRounds = bench::kBatch / kFibers;
+    while (state.KeepRunningBatch(kRounds * kFibers))
+      yield_often(bench::opaque(kRounds));
+  });
+}
+
+#if CEDE_PRESERVE_FPENV
+BENCHMARK(yield_in_turn<2>)->Name("yield/2");
+BENCHMARK(yield_in_turn<100>)->Name("yield/100");
+BENCHMARK(yield_in_turn<10'000>)->Name("yield/10000");
+
+void spawn_join(benchmark::State& state) {
+  cede::run([&] {
+    long sum = 0;
+    while (state.KeepRunningBatch(bench::kBatch))
+      for (long i = 0; i < bench::kBatch; ++i)
+        sum += spawn([i] { return i; }).join();
+    benchmark::DoNotOptimize(sum);
+  });
+}
+BENCHMARK(spawn_join);
+
+void spawn_batch(benchmark::State& state) {
+  constexpr long kFibers = 10'000;
+  cede::run([&] {
+    long runs = 0;
+    while (state.KeepRunningBatch(kFibers)) {
+      for (long i = 0; i < kFibers; ++i)
+        spawn([&runs] { ++runs; });
+      cede::yield();
+    }
+    if (runs != static_cast<long>(state.iterations()))
+      state.SkipWithError("a fiber did not run");
+  });
+}
+BENCHMARK(spawn_batch)->Name("spawn_batch/10000");
+
+// Each hand-off is one wake and one park.
+void park_wake(benchmark::State& state) {
+  cede::run([&] {
+    const cede::AnyFiber main = cede::current();
+    const cede::AnyFiber other = spawn([main] {
+      for (;;) {
+        main.wake();
+        cede::park();
+      }
+    });
+    while (state.KeepRunningBatch(bench::kBatch))
+      for (long i = 0; i < bench::kBatch / 2; ++i) {
+        other.wake();
+        cede::park();
+      }
+  });
+}
+BENCHMARK(park_wake);
+
+// A wait that sets a deadline and ends before it, while so many others are pending.
+void sleep_cancel(benchmark::State& state) {
+  static constexpr long kPending = 100'000;
+  cede::run([&] {
+    for (long i = 0; i < kPending; ++i)
+      spawn([i] { cede::sleep_for(1h + std::chrono::microseconds(i * 7919 % kPending)); });
+    cede::yield();
+    const cede::AnyFiber main = cede::current();
+    const cede::AnyFiber other = spawn([main] {
+      for (;;) {
+        main.wake();
+        cede::park();
+      }
+    });
+    while (state.KeepRunningBatch(bench::kBatch))
+      for (long i = 0; i < bench::kBatch; ++i) {
+        other.wake();
+        cede::park(cede::after(30s));
+      }
+  });
+}
+BENCHMARK(sleep_cancel)->Name("sleep_cancel/100000");
+
+// A post to a scheduler that sleeps on another thread, and the post back.
+void post_round_trip(benchmark::State& state) {
+  cede::Remote remote;
+  std::atomic<bool> is_up{false};
+  std::thread far([&] {
+    Scheduler scheduler;
+    remote = scheduler.remote();
+    scheduler.spawn([&] {
+      is_up = true;
+      cede::park();
+    });
+    scheduler.run_until(cede::kForever);
+  });
+  while (!is_up)
+    std::this_thread::yield();
+  cede::run([&] {
+    for (auto _ : state)
+      remote.call([] {}).value();
+  });
+  remote = {};
+  far.join();
+}
+BENCHMARK(post_round_trip)->UseRealTime();
+#else
+BENCHMARK(yield_in_turn<2>)->Name("yield_without_fpenv/2");
+BENCHMARK(yield_in_turn<100>)->Name("yield_without_fpenv/100");
+BENCHMARK(yield_in_turn<10'000>)->Name("yield_without_fpenv/10000");
+#endif
+
+} // namespace
