@@ -42,7 +42,7 @@ void Remote::unref() noexcept {
 
 Remote remote() {
   const SchedulerState* here = SchedulerState::driven();
-  if (here->current == nullptr)
+  if (here == nullptr)
     detail::throw_error(Errc::not_a_fiber);
   return Remote(here->inbox);
 }
