@@ -57,11 +57,16 @@ public:
 
 private:
   friend class Scheduler;
+  friend Remote remote();
   explicit Remote(std::shared_ptr<core::Inbox> inbox) noexcept;
 
   std::shared_ptr<core::Inbox> inbox_;
   bool counts_ = false;
 };
+
+// What reaches the scheduler that runs here.
+//   Throws    std::system_error(not_a_fiber) if none does
+Remote remote();
 
 // Wakes one fiber from any thread, as AnyFiber::wake() does. When the fiber has ended it does
 // nothing. While one exists, its fiber's park() may end from outside.

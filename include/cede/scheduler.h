@@ -165,11 +165,30 @@ auto run(F main) -> std::invoke_result_t<F&> {
   return run(SchedulerOptions{}, std::move(main));
 }
 
+// As run() on each of `threads` threads at once, the calling one among them, with a scheduler each.
+// All call the one `main`, as `main(unsigned thread)` if it takes a number: from 0, which is the
+// calling thread's. It returns when the last has ended, whatever befell the others; what `main`
+// returned is dropped.
+//   Blocks    the thread
+//   Throws    what `main` threw, of several the one of the lowest number; the others are a line each
+//             on standard error. std::system_error: invalid_argument for no thread or no main; and if
+//             a thread can't be had, when none has called `main`
+template <class F>
+void run_on(unsigned threads, SchedulerOptions options, F main);
+template <class F>
+void run_on(unsigned threads, F main) {
+  run_on(threads, SchedulerOptions{}, std::move(main));
+}
+
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
 // Drives it until `main` has ended, and then as its end asks for.
 void run_main(Scheduler& scheduler, const AnyFiber& main);
+
+// Calls `body(argument, number)` on that many threads, on this one with 0; on all or on none.
+void run_on_threads(unsigned threads, void (*body)(void* argument, unsigned number),
+                    void* argument);
 } // namespace detail
 
 template <class F>
@@ -179,6 +198,24 @@ auto run(SchedulerOptions options, F main) -> std::invoke_result_t<F&> {
   Fiber<R> first = scheduler.spawn(FiberOptions{.name = "main"}, std::move(main));
   detail::run_main(scheduler, first);
   return first.join();
+}
+
+template <class F>
+void run_on(unsigned threads, SchedulerOptions options, F main) {
+  if (detail::is_null(main))
+    detail::throw_error(Errc::invalid_argument);
+  auto body = [&](unsigned number) {
+    run(options, [&main, number] {
+      if constexpr (std::is_invocable_v<F&, unsigned>)
+        std::invoke(main, number);
+      else
+        std::invoke(main);
+    });
+  };
+  detail::run_on_threads(
+      threads,
+      [](void* argument, unsigned number) { (*static_cast<decltype(body)*>(argument))(number); },
+      &body);
 }
 
 } // namespace cede

@@ -5,8 +5,6 @@
 #include "scheduler_state.h"
 #include "unhandled.h"
 
-#include <algorithm>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <thread>
@@ -175,7 +173,7 @@ FiberRecord& new_fiber(SchedulerState* scheduler, const FiberOptions* options, P
         throw_error(Errc::no_memory);
       extras->stack = options->stack;
       const std::string_view name = options->name.empty() ? options->stack.name : options->name;
-      std::memcpy(extras->name, name.data(), std::min(name.size(), sizeof extras->name - 1));
+      name.copy(extras->name, sizeof extras->name - 1);
     }
   }
   try {

@@ -40,6 +40,13 @@ void Remote::unref() noexcept {
     inbox_->drop();
 }
 
+Remote remote() {
+  const SchedulerState* here = SchedulerState::driven();
+  if (here == nullptr)
+    detail::throw_error(Errc::not_a_fiber);
+  return Remote(here->inbox);
+}
+
 namespace detail {
 
 Result<void> send_message(core::Inbox* inbox, Message& message) noexcept {
