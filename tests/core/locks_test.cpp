@@ -11,6 +11,7 @@
 #include <atomic>
 #include <deque>
 #include <pthread.h>
+#include <string_view>
 
 namespace {
 
@@ -49,6 +50,8 @@ struct Witness {
 };
 
 TEST(Locks, are_not_held_at_a_switch) {
+  if (std::string_view(CEDE_TARGET) == "x86_64-win64")
+    GTEST_SKIP() << "the system's mutexes are reached by imported addresses, which aren't wrapped";
   const int before = taken;
   Process main;
   std::deque<Process> workers;
