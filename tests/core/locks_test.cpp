@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Field reports: 17
 // The library holds no lock when it runs code of the user's: at a switch, at an entry's move and in
-// destructors that an unwinding runs. Seen by this program's own pthread_mutex_lock, which the linker
-// puts in place of the C library's.
+// destructors that an unwinding runs. Seen by this program's own pthread_mutex_lock, which the
+// linker puts in place of the C library's.
 #include "support/environment.h"
 #include "support/in_process.h"
 
