@@ -149,6 +149,22 @@ private:
   void detach() noexcept;
 };
 
+// While one is in scope, its fiber must not stop running: a call that could let others run fails a
+// check, whether or not it would have. For what has to be seen whole or not at all: between two
+// waits nobody else runs, and this says where there must be none. The calls that can let others run
+// are those whose comment says `Blocks`, yield(), yield_to(), schedule() and the sleeps.
+//   Thread    its fiber; outside fibers it has no effect
+class NoSuspend {
+public:
+  NoSuspend() noexcept;
+  NoSuspend(const NoSuspend&) = delete;
+  NoSuspend& operator=(const NoSuspend&) = delete;
+  ~NoSuspend();
+
+private:
+  detail::FiberRecord* fiber_;
+};
+
 // While one is in scope, `leave` is called whenever its fiber stops running and `enter` whenever it
 // goes on, for what belongs to a fiber and has to be in one place for all. `enter` is called at the
 // beginning of the scope and `leave` at its end too. They must not wait nor throw. Fibers without

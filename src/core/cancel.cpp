@@ -58,8 +58,10 @@ Shield::~Shield() {
 }
 
 CancelByResult::CancelByResult() noexcept : fiber_(core::running_fiber()) {
-  if (fiber_ != nullptr)
-    ++fiber_->by_result;
+  if (fiber_ == nullptr)
+    return;
+  ++fiber_->by_result;
+  CEDE_CHECK(fiber_->by_result > 0, "more than 255 scopes of CancelByResult inside each other");
 }
 
 CancelByResult::~CancelByResult() {

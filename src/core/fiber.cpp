@@ -221,6 +221,7 @@ void yield_out_of_line() {
     std::this_thread::yield();
     return;
   }
+  core::check_may_suspend(me);
   if (core::interruption_of(*me) == Interruption::throws)
     core::throw_request(*me);
   me->yields_quietly = core::has_to_report(*me);
@@ -426,8 +427,22 @@ AnyFiber current() noexcept {
   return detail::FiberAccess::reference(running_fiber());
 }
 
+NoSuspend::NoSuspend() noexcept : fiber_(running_fiber()) {
+  if (fiber_ == nullptr)
+    return;
+  ++fiber_->no_suspends;
+  CEDE_CHECK(fiber_->no_suspends > 0, "more than 255 scopes of NoSuspend inside each other");
+  fiber_->scheduler->revoke_quick_yields(); // and since nobody else runs, there are no new ones
+}
+
+NoSuspend::~NoSuspend() {
+  if (fiber_ != nullptr)
+    --fiber_->no_suspends;
+}
+
 bool yield_to(const AnyFiber& fiber) {
   FiberRecord* me = running_fiber();
+  core::check_may_suspend(me);
   FiberRecord* to = detail::FiberAccess::record(fiber);
   const auto can_run = [me](const FiberRecord& it) {
     return it.scheduler == me->scheduler && it.next != nullptr &&

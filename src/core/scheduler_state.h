@@ -166,6 +166,10 @@ inline void check_thread(const detail::FiberRecord& fiber) noexcept {
 
 // What a wait of `me` would do about a cancellation.
 enum class Interruption : std::uint8_t { none, throws, reports };
+inline void check_may_suspend(const detail::FiberRecord* me) noexcept {
+  CEDE_CHECK(me == nullptr || me->no_suspends == 0, "a wait inside a NoSuspend scope");
+}
+
 // Whether a wait of `me` has to report rather than throw, cancelled or not.
 inline bool has_to_report(const detail::FiberRecord& me) noexcept {
   return me.by_result > 0 || detail::thread().exceptions->uncaught > 0;

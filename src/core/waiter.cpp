@@ -71,6 +71,7 @@ void Waiter::watch(WaitList& list, WaitLink& link) noexcept {
 WakeReason Waiter::wait(Deadline deadline, WhenUnwinding rule) {
   FiberRecord& me = *fiber_;
   CEDE_CHECK(core::running_fiber() == &me, "a waiter waits in another fiber than its own");
+  core::check_may_suspend(&me);
   if (stage_ == Stage::fired)
     return reason_;
   const bool reports = core::has_to_report(me);

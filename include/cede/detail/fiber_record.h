@@ -76,7 +76,8 @@ struct FiberRecord {
   std::uint32_t references = 0; // handles, and one for the fiber until it has ended
   std::uint16_t throws = 0;     // how often a cancellation was thrown in it; it has a limit
   std::uint16_t shields = 0;    // Shields in scope
-  std::uint16_t by_result = 0;  // CancelByResults in scope
+  std::uint8_t by_result = 0;   // CancelByResults in scope
+  std::uint8_t no_suspends = 0; // NoSuspends in scope
   std::int8_t priority = 0;
   FiberStage stage = FiberStage::created;
   Outcome outcome = Outcome::none;
