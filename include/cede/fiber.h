@@ -76,7 +76,9 @@ public:
   bool is_cancelled() const noexcept { return record_ != nullptr && record_->is_cancelled; }
 
   // Ends its park(), or the next one. False if that was to be so already, or if it has ended.
-  bool wake() const noexcept;
+  bool wake() const noexcept {
+    return record_ != nullptr && (detail::QuickPark::wake(*record_) || wake_out_of_line());
+  }
 
   // Ends its schedule(). False if it is in none.
   bool make_ready() const noexcept;
@@ -113,6 +115,9 @@ protected:
   }
 
   detail::FiberRecord* record_ = nullptr;
+
+private:
+  bool wake_out_of_line() const noexcept;
 };
 
 // What spawn() gives: the fiber's result can be had by it. Dropping it detaches the fiber.
@@ -227,7 +232,7 @@ void sleep_for(std::chrono::duration<Rep, Period> duration) {
 
 // Waits for a wake(), and takes the one that came before. Never ends without a reason.
 //   Throws    Cancelled; std::system_error(not_a_fiber)
-WakeReason park(Deadline deadline = kForever);
+CEDE_ALWAYS_INLINE WakeReason park(Deadline deadline = kForever);
 
 // Ends the fiber that runs, from any depth: destructors run, and `value` is its result. The type has
 // to be the body's result type. It is a cancellation in all else: swallowed, the next wait throws it
@@ -411,6 +416,17 @@ auto spawn(FiberOptions options, F body, detail::Place place) -> Fiber<std::invo
 template <class F>
 auto spawn(F body, detail::Place place) -> Fiber<std::invoke_result_t<F&>> {
   return detail::spawn_on(nullptr, nullptr, std::move(body), place);
+}
+
+namespace detail {
+WakeReason park_out_of_line(Deadline deadline);
+} // namespace detail
+
+CEDE_ALWAYS_INLINE WakeReason park(Deadline deadline) {
+  WakeReason reason{};
+  if (deadline.is_forever() && detail::QuickPark::park(reason)) [[likely]]
+    return reason;
+  return detail::park_out_of_line(deadline);
 }
 
 template <class R>

@@ -14,6 +14,7 @@ namespace cede {
 using core::Interruption;
 using core::running_fiber;
 using core::SchedulerState;
+using detail::kPark;
 using detail::FiberExtras;
 using detail::FiberRecord;
 using detail::FiberStage;
@@ -22,7 +23,6 @@ using detail::Outcome;
 namespace {
 
 // A wait for a particular call is told by the address of its name.
-constexpr char kPark[] = "park";
 constexpr char kSchedule[] = "schedule";
 constexpr char kSleep[] = "sleep";
 constexpr char kJoin[] = "join";
@@ -352,8 +352,8 @@ bool AnyFiber::cancel() const noexcept {
   return true;
 }
 
-bool AnyFiber::wake() const noexcept {
-  if (record_ == nullptr || record_->stage == FiberStage::finished)
+bool AnyFiber::wake_out_of_line() const noexcept {
+  if (record_->stage == FiberStage::finished)
     return false;
   core::check_thread(*record_);
   if (is_in(*record_, kPark))
@@ -486,10 +486,11 @@ void sleep_until(Deadline deadline) {
     Waiter(kSleep).wait(deadline);
 }
 
-WakeReason park(Deadline deadline) {
+WakeReason detail::park_out_of_line(Deadline deadline) {
   FiberRecord& me = fiber_that_waits();
   Waiter waiter(kPark);
   if (me.has_permit && core::interruption_of(me) == Interruption::none) {
+    core::check_may_suspend(&me);
     me.has_permit = false;
     return WakeReason::woken;
   }

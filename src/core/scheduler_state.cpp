@@ -57,6 +57,10 @@ void SchedulerState::admit(FiberRecord& fiber) noexcept {
 void SchedulerState::make_ready(FiberRecord& fiber) noexcept {
   if (fiber.is_suspended)
     return;
+  if (quick_yields > 0 && fiber.priority == current->priority) {
+    detail::link_before(*current, fiber);
+    return;
+  }
   catch_up();
   ready.push(fiber);
 }

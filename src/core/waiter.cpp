@@ -84,9 +84,15 @@ WakeReason Waiter::wait(Deadline deadline, WhenUnwinding rule) {
     return WakeReason::cancelled;
   }
   block(deadline);
-  if (reason_ == WakeReason::cancelled && core::has_request(me) && !reports)
-    core::throw_request(me);
+  if (core::has_request(me) && !reports)
+    detail::meet_request(me, reason_);
   return reason_;
+}
+
+void detail::meet_request(FiberRecord& me, WakeReason reason) {
+  me.scheduler->revoke_quick_yields();
+  if (reason == WakeReason::cancelled)
+    core::throw_request(me);
 }
 
 void Waiter::block(Deadline deadline) {

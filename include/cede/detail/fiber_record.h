@@ -101,4 +101,12 @@ struct FiberRecord {
 
 static_assert(sizeof(FiberRecord) <= 256);
 
+// In front of `place`, which is on a ready ring: behind everybody else if that is the one that runs.
+inline void link_before(FiberRecord& place, FiberRecord& fiber) noexcept {
+  fiber.next = &place;
+  fiber.prev = place.prev;
+  place.prev->next = &fiber;
+  place.prev = &fiber;
+}
+
 } // namespace cede::detail
