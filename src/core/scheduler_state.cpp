@@ -3,6 +3,9 @@
 
 #include "fiber.h"
 #include "inbox.h"
+#include "scheduler_list.h"
+
+#include "../os/thread.h"
 
 #include <algorithm>
 #include <utility>
@@ -28,16 +31,19 @@ std::int32_t dispatches_between_services(const SchedulerOptions& options) noexce
 } // namespace
 
 SchedulerState::SchedulerState(const SchedulerOptions& given)
-    : Dispatch{&pump, 0}, owner(&detail::thread()), options(given),
-      inbox(std::make_shared<Inbox>(given.post_limit)), ready(given.order, given.seed),
-      records(new RecordPool), served(std::chrono::steady_clock::now()), test_time(served),
+    : Dispatch{&pump, 0}, owner(&detail::thread()), thread_number(os::thread_number()),
+      options(given), inbox(std::make_shared<Inbox>(given.post_limit)),
+      ready(given.order, given.seed), records(new RecordPool),
+      served(std::chrono::steady_clock::now()), test_time(served),
       until_service(dispatches_between_services(given)) {
   pump.slot.gate = Gate::running;
   pump.stage = FiberStage::waiting;
   pump.scheduler = this;
+  enlist(*this);
 }
 
 SchedulerState::~SchedulerState() {
+  delist(*this);
   inbox->close();
   // Handles that outlive the scheduler find out by this.
   records->for_each([](FiberRecord& fiber) { fiber.scheduler = nullptr; });

@@ -92,8 +92,13 @@ struct SchedulerState : detail::Dispatch {
 
   // set at construction
   const detail::ThreadBlock* const owner;
+  const std::uint64_t thread_number; // the owner's, as the system counts: for debuggers
   const SchedulerOptions options;
   std::shared_ptr<Inbox> inbox; // what other threads may reach
+
+  // under stacks_mutex(): its neighbours on the list of all
+  SchedulerState* older = nullptr;
+  SchedulerState* newer = nullptr;
 
   // owner thread only
   detail::FiberRecord pump{};
