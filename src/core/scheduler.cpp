@@ -111,7 +111,7 @@ std::string Scheduler::dump() const {
 
 SchedulerMetrics Scheduler::metrics() const noexcept {
   check_owner(*state_);
-  SchedulerMetrics metrics;
+  SchedulerMetrics metrics = state_->counted;
   metrics.alive = state_->alive;
   metrics.stacks = state_->stacks;
   metrics.deadlines = state_->deadlines.size();

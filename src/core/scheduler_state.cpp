@@ -3,6 +3,7 @@
 
 #include "fiber.h"
 #include "inbox.h"
+#include "metrics.h"
 #include "scheduler_list.h"
 
 #include "../os/thread.h"
@@ -35,7 +36,7 @@ SchedulerState::SchedulerState(const SchedulerOptions& given)
       options(given), inbox(std::make_shared<Inbox>(given.post_limit)),
       ready(given.order, given.seed), records(new RecordPool),
       served(std::chrono::steady_clock::now()), test_time(served),
-      until_service(dispatches_between_services(given)) {
+      until_service(dispatches_between_services(given)), is_each_dispatch_seen(given.times_slices) {
   pump.slot.gate = Gate::running;
   pump.stage = FiberStage::waiting;
   pump.scheduler = this;
@@ -151,6 +152,7 @@ bool SchedulerState::has_work() const noexcept {
 
 void SchedulerState::yield(FiberRecord& me) {
   FiberRecord* next = nullptr;
+  end_slice(me);
   catch_up();
   ready.pass(me);
   if (is_stepping) {
@@ -166,6 +168,7 @@ void SchedulerState::yield(FiberRecord& me) {
 }
 
 void SchedulerState::yield_to(FiberRecord& me, FiberRecord& to) {
+  end_slice(me);
   catch_up();
   ready.pass(me);
   count_dispatch(me);
@@ -182,6 +185,7 @@ void SchedulerState::yield_to(FiberRecord& me, FiberRecord& to) {
 }
 
 void SchedulerState::block(FiberRecord& me) {
+  end_slice(me);
   catch_up();
   ready.remove(me);
   FiberRecord* next = nullptr;
@@ -199,6 +203,7 @@ void SchedulerState::block(FiberRecord& me) {
 // freed: nobody else sees the list, and nothing on this thread looks at it before the departure.
 // Everything else goes to the manager.
 Departure SchedulerState::end(FiberRecord& me) noexcept {
+  end_slice(me);
   catch_up();
   ready.remove(me);
   if (!is_stepping)
@@ -296,9 +301,16 @@ void SchedulerState::go(FiberRecord& from, FiberRecord& to) {
 void SchedulerState::set_current(FiberRecord& to) noexcept {
   ++switches;
   current = &to;
-  const bool is_quick = &to != &pump && !is_stepping && ready.order() != ReadyOrder::at_random &&
-                        !ready.has_before(to);
+  if (options.times_slices) [[unlikely]]
+    dispatched = time();
+  const bool is_quick = &to != &pump && !is_stepping && !is_each_dispatch_seen &&
+                        ready.order() != ReadyOrder::at_random && !ready.has_before(to);
   granted_yields = quick_yields = is_quick ? std::max(until_service, 0) : 0;
+}
+
+void SchedulerState::end_slice(const FiberRecord& me) noexcept {
+  if (options.times_slices) [[unlikely]]
+    note_slice(counted, me, time() - dispatched);
 }
 
 void SchedulerState::catch_up() noexcept {

@@ -106,6 +106,7 @@ struct SchedulerState : detail::Dispatch {
   Deadlines deadlines;
   RecordPool* records; // owned by the records in use and by this
   TimePoint served;    // when the pump last looked at the clock
+  TimePoint dispatched; // when the fiber that runs was, if slices are timed
   TimePoint test_time; // what a test clock shows
   std::int32_t granted_yields = 0; // what quick_yields was when it was last set
   std::int32_t until_service = 0;  // dispatches until the pump is called
@@ -119,7 +120,10 @@ struct SchedulerState : detail::Dispatch {
   detail::FiberRecord* failed = nullptr;  // ended with an error that nobody can join: for the pump
   detail::Stack* graves = nullptr;        // stacks of ended fibers that the manager releases
   detail::WakerState* wakers = nullptr;   // of fibers that have not ended
+  bool is_round_timed = false;            // since `served` nobody has slept
+  bool is_each_dispatch_seen = false;     // no yield may be taken inline
   std::uint64_t switches = 0;
+  SchedulerMetrics counted; // those of them that stand nowhere else
   std::uint64_t last_id = 0;
   UnhandledError on_unhandled;
   std::size_t unhandled_errors = 0;
@@ -130,6 +134,8 @@ private:
   void go(detail::FiberRecord& from, detail::FiberRecord& to);
   // `to` is about to run.
   void set_current(detail::FiberRecord& to) noexcept;
+  // `me`, which ran, is about to leave, if only to go on.
+  void end_slice(const detail::FiberRecord& me) noexcept;
   // The head of the running fiber's ring, and what it has spent.
   void catch_up() noexcept;
   void count_dispatch(const detail::FiberRecord& me) noexcept;
