@@ -22,6 +22,7 @@
 namespace cede {
 
 class Remote;
+class Watchdog;
 
 // How the next of those who are ready is chosen.
 enum class ReadyOrder : std::uint8_t {
@@ -178,6 +179,7 @@ public:
   SchedulerMetrics metrics() const noexcept;
 
 private:
+  friend class Watchdog;
   std::unique_ptr<core::SchedulerState> state_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "dump.h"
+#include "heartbeat.h"
 #include "inbox.h"
 #include "manager.h"
 #include "metrics.h"
@@ -54,11 +55,22 @@ void wake_the_due(SchedulerState& scheduler) {
   }
 }
 
+// For a watchdog: the pump works, or leaves.
+void beat(const SchedulerState& scheduler) noexcept {
+  if (scheduler.heartbeat != nullptr)
+    scheduler.heartbeat->beat(nullptr);
+}
+void rest(const SchedulerState& scheduler) noexcept {
+  if (scheduler.heartbeat != nullptr)
+    scheduler.heartbeat->rest();
+}
+
 void serve(SchedulerState& scheduler, std::size_t most_posts) {
   if (scheduler.is_pump_called) {
     scheduler.is_pump_called = false;
     scheduler.ready.remove(scheduler.pump);
   }
+  beat(scheduler);
   scheduler.reset_service();
   ++scheduler.counted.services;
   bury_the_dead(scheduler);
@@ -80,6 +92,7 @@ bool can_be_woken(SchedulerState& scheduler) noexcept {
 void wait(SchedulerState& scheduler, Deadline deadline) {
   ++scheduler.counted.idle_waits;
   scheduler.is_round_timed = false;
+  rest(scheduler);
   const Deadline nearest = std::min(scheduler.deadlines.nearest(), deadline);
   if (scheduler.options.has_test_clock && !nearest.is_forever() &&
       !scheduler.inbox->has_holders() && !has_used_waker(scheduler))
@@ -99,10 +112,13 @@ Driving::Driving(SchedulerState& scheduler) noexcept {
              "a scheduler is driven from within one that is driven already");
   enter_thread();
   detail::thread().dispatch = &scheduler;
+  beat(scheduler);
 }
 
 Driving::~Driving() {
-  SchedulerState::driven()->is_round_timed = false;
+  SchedulerState& scheduler = *SchedulerState::driven();
+  scheduler.is_round_timed = false;
+  rest(scheduler);
   detail::thread().dispatch = &no_scheduler;
 }
 

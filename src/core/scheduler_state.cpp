@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "scheduler_state.h"
 
+#include "check.h"
 #include "fiber.h"
+#include "heartbeat.h"
 #include "inbox.h"
 #include "metrics.h"
 #include "scheduler_list.h"
@@ -44,6 +46,7 @@ SchedulerState::SchedulerState(const SchedulerOptions& given)
 }
 
 SchedulerState::~SchedulerState() {
+  CEDE_CHECK(heartbeat == nullptr, "a scheduler is destroyed before its watchdog");
   delist(*this);
   inbox->close();
   // Handles that outlive the scheduler find out by this.
@@ -143,6 +146,12 @@ void SchedulerState::end_round_with_pump(int priority) noexcept {
 
 void SchedulerState::reset_service() noexcept {
   until_service = dispatches_between_services(options);
+}
+
+void SchedulerState::watch_by(Heartbeat* heart) noexcept {
+  heartbeat = heart;
+  is_each_dispatch_seen = options.times_slices || heart != nullptr;
+  revoke_quick_yields();
 }
 
 bool SchedulerState::has_work() const noexcept {
@@ -303,6 +312,8 @@ void SchedulerState::set_current(FiberRecord& to) noexcept {
   current = &to;
   if (options.times_slices) [[unlikely]]
     dispatched = time();
+  if (heartbeat != nullptr) [[unlikely]]
+    heartbeat->beat(&to != &pump ? &to : nullptr);
   const bool is_quick = &to != &pump && !is_stepping && !is_each_dispatch_seen &&
                         ready.order() != ReadyOrder::at_random && !ready.has_before(to);
   granted_yields = quick_yields = is_quick ? std::max(until_service, 0) : 0;

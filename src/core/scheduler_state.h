@@ -29,6 +29,7 @@
 
 namespace cede::core {
 
+class Heartbeat;
 class Inbox;
 
 struct SchedulerState : detail::Dispatch {
@@ -64,6 +65,9 @@ struct SchedulerState : detail::Dispatch {
   void end_round_with_pump(int priority) noexcept;
   // It has served.
   void reset_service() noexcept;
+
+  // From now on each dispatch is told to `heart`, or to nobody if that is null.
+  void watch_by(Heartbeat* heart) noexcept;
 
   // Whether something is to be done now.
   bool has_work() const noexcept;
@@ -123,7 +127,8 @@ struct SchedulerState : detail::Dispatch {
   bool is_round_timed = false;            // since `served` nobody has slept
   bool is_each_dispatch_seen = false;     // no yield may be taken inline
   std::uint64_t switches = 0;
-  SchedulerMetrics counted; // those of them that stand nowhere else
+  Heartbeat* heartbeat = nullptr; // a watchdog's, if there is one
+  SchedulerMetrics counted;       // those of them that stand nowhere else
   std::uint64_t last_id = 0;
   UnhandledError on_unhandled;
   std::size_t unhandled_errors = 0;
