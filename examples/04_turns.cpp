@@ -9,9 +9,7 @@ using namespace std::chrono_literals;
 int main() {
   cede::run({.has_test_clock = true}, [] {
     const cede::TimePoint begin = cede::now();
-    const auto milliseconds = [begin] {
-      return int((cede::now() - begin) / 1ms);
-    };
+    const auto milliseconds = [begin] { return int((cede::now() - begin) / 1ms); };
     auto alfa = cede::spawn([&] {
       for (int i = 1; i <= 3; ++i) {
         std::printf("alfa %d at %d ms\n", i, milliseconds());

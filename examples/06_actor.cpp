@@ -33,8 +33,8 @@ int main() {
   constexpr int kThreads = 4, kDeposits = 1000;
   Account account;
   cede::Scheduler scheduler({.post_limit = 100});
-  auto actor = scheduler.spawn({.name = "account"},
-                               [&] { return account.serve(kThreads * kDeposits); });
+  auto actor =
+      scheduler.spawn({.name = "account"}, [&] { return account.serve(kThreads * kDeposits); });
   std::vector<std::thread> customers;
   for (int i = 0; i < kThreads; ++i)
     customers.emplace_back([&account, wake = cede::waker(actor), remote = scheduler.remote()] {

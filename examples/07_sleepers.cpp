@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A scheduler inside somebody else's loop: posts make fibers, and the loop gives it a step at a time.
+// A scheduler inside somebody else's loop: posts make fibers, and the loop gives it a step at a
+// time.
 #include <cede/cede.h>
 #include <chrono>
 #include <cstdio>

@@ -15,3 +15,4 @@
 #include <cede/stack.h>
 #include <cede/time.h>
 #include <cede/waiter.h>
+#include <cede/watchdog.h>

@@ -88,14 +88,15 @@ public:
   //   Throws    std::system_error: no_memory; invalid_argument for no exception
   bool raise(std::exception_ptr error) const;
 
-  // Keeps it from running until resume(), whatever it waits for meanwhile; the caller itself leaves at
-  // once. A cancellation resumes it. False if it was suspended, or has ended.
+  // Keeps it from running until resume(), whatever it waits for meanwhile; the caller itself leaves
+  // at once. A cancellation resumes it. False if it was suspended, or has ended.
   bool suspend() const;
   bool resume() const noexcept;
   bool is_suspended() const noexcept { return record_ != nullptr && record_->is_suspended; }
 
-  // Calls `f` when it has ended, newest first, before those who join are woken, and says how it ended:
-  // as join(Deadline). It runs between fibers and must not wait. False if it has ended already.
+  // Calls `f` when it has ended, newest first, before those who join are woken, and says how it
+  // ended: as join(Deadline). It runs between fibers and must not wait. False if it has ended
+  // already.
   //   Throws    std::system_error: no_memory; invalid_argument for no function
   bool on_exit(std::function<void(Result<void> how)> f) const;
 
@@ -143,9 +144,9 @@ public:
   // The same; a reference is given as std::reference_wrapper.
   //   Fails     timed_out, cancelled, no_memory, already_joined, deadlock, not_a_fiber
   //   Throws    what ended the body; Cancelled
-  using JoinResult = Result<std::conditional_t<std::is_reference_v<R>,
-                                               std::reference_wrapper<std::remove_reference_t<R>>,
-                                               R>>;
+  using JoinResult =
+      Result<std::conditional_t<std::is_reference_v<R>,
+                                std::reference_wrapper<std::remove_reference_t<R>>, R>>;
   JoinResult join(Deadline deadline);
 
 private:
@@ -191,10 +192,11 @@ private:
   std::function<void()> enter_, leave_;
 };
 
-// Makes a fiber of the scheduler that runs here, ready behind its equals. The body, `R body()`, runs
-// when its turn comes, not before. Its exception goes to whoever joins, or to the scheduler's
+// Makes a fiber of the scheduler that runs here, ready behind its equals. The body, `R body()`,
+// runs when its turn comes, not before. Its exception goes to whoever joins, or to the scheduler's
 // handler if nobody can any more.
-//   Throws    std::system_error: no_memory, invalid_argument (no body, a name or priority that can't
+//   Throws    std::system_error: no_memory, invalid_argument (no body, a name or priority that
+//   can't
 //             be), not_a_fiber if no scheduler runs here; what moving `body` throws
 //   Thread    of the scheduler
 template <class F>
@@ -234,9 +236,9 @@ void sleep_for(std::chrono::duration<Rep, Period> duration) {
 //   Throws    Cancelled; std::system_error(not_a_fiber)
 CEDE_ALWAYS_INLINE WakeReason park(Deadline deadline = kForever);
 
-// Ends the fiber that runs, from any depth: destructors run, and `value` is its result. The type has
-// to be the body's result type. It is a cancellation in all else: swallowed, the next wait throws it
-// again. On a thread without fibers, or with another type, it fails a check.
+// Ends the fiber that runs, from any depth: destructors run, and `value` is its result. The type
+// has to be the body's result type. It is a cancellation in all else: swallowed, the next wait
+// throws it again. On a thread without fibers, or with another type, it fails a check.
 [[noreturn]] void finish();
 template <class R>
 [[noreturn]] void finish(R value);
@@ -305,10 +307,10 @@ template <class R>
 inline constexpr char kResultType = 0; // its address names the type
 
 template <class F, class R>
-inline constexpr FiberKind kFiberKind{
-    FiberBody<F, R>::run,  FiberBody<F, R>::discard, FiberBody<F, R>::adopt,
-    FiberBody<F, R>::drop, FiberBody<F, R>::release, &kResultType<R>,
-    FiberBody<F, R>::kIsInline()};
+inline constexpr FiberKind kFiberKind{FiberBody<F, R>::run,        FiberBody<F, R>::discard,
+                                      FiberBody<F, R>::adopt,      FiberBody<F, R>::drop,
+                                      FiberBody<F, R>::release,    &kResultType<R>,
+                                      FiberBody<F, R>::kIsInline()};
 
 // An exception lies behind the pointer to a body that lies elsewhere.
 inline std::exception_ptr& error_of(FiberRecord& fiber) noexcept {

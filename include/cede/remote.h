@@ -35,18 +35,19 @@ public:
   Remote& operator=(Remote other) noexcept;
   ~Remote();
 
-  // Has `f` called on the scheduler's thread, between fibers: it must not wait, but may spawn. Posts
-  // of one thread run in the order they were made; each that was accepted runs once, or is
+  // Has `f` called on the scheduler's thread, between fibers: it must not wait, but may spawn.
+  // Posts of one thread run in the order they were made; each that was accepted runs once, or is
   // destroyed with the scheduler. `f` is left as it was if it is refused. An exception that leaves
   // it goes to the scheduler's handler of unhandled errors, as of no fiber.
   //   Fails     again (the limit is reached), closed, no_memory, invalid_argument
   template <class F>
   Result<void> post(F&& f) const;
 
-  // The same, and gives what `f` returned or throws what it threw. A fiber that calls waits, also one
-  // of the same scheduler; a plain thread blocks.
+  // The same, and gives what `f` returned or throws what it threw. A fiber that calls waits, also
+  // one of the same scheduler; a plain thread blocks.
   //   Blocks    the calling fiber, or thread
-  //   Fails     as post; timed_out, cancelled: `f` may still run; closed also if the scheduler ended
+  //   Fails     as post; timed_out, cancelled: `f` may still run; closed also if the scheduler
+  //   ended
   //             first; deadlock where its own thread would block
   //   Throws    what `f` threw; Cancelled
   template <class F>
@@ -112,7 +113,8 @@ template <class F>
 struct Post : Message {
   F f;
 
-  explicit Post(F&& callable) : Message{nullptr, run_post, discard_post, true}, f(std::move(callable)) {}
+  explicit Post(F&& callable)
+      : Message{nullptr, run_post, discard_post, true}, f(std::move(callable)) {}
 
   static void run_post(Message& message, core::SchedulerState& scheduler) {
     std::unique_ptr<Post> self(static_cast<Post*>(&message));
@@ -221,7 +223,8 @@ Result<void> Remote::post(F&& f) const {
 template <class F>
 auto Remote::call(F f, Deadline deadline) const -> Result<std::invoke_result_t<F&>> {
   using R = std::invoke_result_t<F&>;
-  static_assert(!std::is_reference_v<R>, "what this call returns belongs to another thread: copy it");
+  static_assert(!std::is_reference_v<R>,
+                "what this call returns belongs to another thread: copy it");
   if (detail::is_null(f))
     return Errc::invalid_argument;
   std::shared_ptr<detail::Call<F, R>> state;

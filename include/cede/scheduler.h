@@ -6,6 +6,7 @@
 #include <cede/result.h>
 #include <cede/time.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,7 @@
 namespace cede {
 
 class Remote;
+class Watchdog;
 
 // How the next of those who are ready is chosen.
 enum class ReadyOrder : std::uint8_t {
@@ -29,13 +31,13 @@ enum class ReadyOrder : std::uint8_t {
   at_random,   // drawn from SchedulerOptions::seed, whatever the priorities: for tests
 };
 
-// Told of an exception that ended a fiber which nobody can join. It runs between fibers and must not
-// wait.
+// Told of an exception that ended a fiber which nobody can join. It runs between fibers and must
+// not wait.
 using UnhandledError = std::function<void(const AnyFiber& fiber, std::exception_ptr error)>;
 
-// Called when no fiber is ready and nothing that is known could ever make one ready. It runs between
-// fibers and must not wait; it may spawn, wake or post. False, or nobody ready after it, means that
-// this is the end: the deadlock is reported and the program exits with status 51.
+// Called when no fiber is ready and nothing that is known could ever make one ready. It runs
+// between fibers and must not wait; it may spawn, wake or post. False, or nobody ready after it,
+// means that this is the end: the deadlock is reported and the program exits with status 51.
 using IdleHook = std::function<bool()>;
 
 struct SchedulerOptions {
@@ -46,6 +48,9 @@ struct SchedulerOptions {
   // The clock stands still while fibers run and jumps to the next deadline when none is ready;
   // Scheduler::advance moves it too. It starts at the real now.
   bool has_test_clock = false;
+  // For SchedulerMetrics::longest_slice: the clock is read twice at every dispatch, 50 ns, and no
+  // yield is taken inline.
+  bool times_slices = false;
 };
 
 // What a scheduler was driven to.
@@ -67,16 +72,39 @@ struct FiberInfo {
   std::string spawned_at;          // file:line
 };
 
+// How many waits that ended by time were woken how late: the first of them less than a microsecond
+// after its deadline, number n less than 2^n, the last one later than that too. A wait whose
+// deadline had passed before it began isn't counted.
+using LatenessHistogram = std::array<std::uint64_t, 24>;
+
+// Times are of the scheduler's clock.
 struct SchedulerMetrics {
-  std::size_t alive = 0;            // fibers that have not ended
-  std::size_t stacks = 0;           // of them, those with a stack
-  std::size_t deadlines = 0;        // waits that end by time
-  std::uint64_t spawned = 0;        // fibers made so far
-  std::uint64_t switches = 0;       // dispatches so far
-  std::uint64_t posts_refused = 0;  // since the limit was reached
-  std::size_t posts_waiting = 0;    // accepted and not yet run
+  std::size_t alive = 0;           // fibers that have not ended
+  std::size_t stacks = 0;          // of them, those with a stack
+  std::size_t deadlines = 0;       // waits that end by time
+  std::uint64_t spawned = 0;       // fibers made so far
+  std::uint64_t switches = 0;      // dispatches so far
+  std::uint64_t services = 0;      // looks at posts and deadlines so far
+  std::uint64_t idle_waits = 0;    // how often the thread slept, since nobody was ready
+  std::uint64_t posts_refused = 0; // since the limit was reached
+  std::size_t posts_waiting = 0;   // accepted and not yet run
   std::uint64_t unhandled_errors = 0;
+  // From one service to the next, with fibers running between, while run or run_until drives it. If
+  // it is long, one of them computes, or calls what blocks the thread. It costs nothing, so it is
+  // known only while there are waits with a deadline, for which the clock is read anyway; or with
+  // SchedulerOptions::times_slices.
+  std::chrono::nanoseconds longest_round{0};
+  // From a fiber's dispatch to its next wait, yield or end, and whose it was. With
+  // SchedulerOptions::times_slices only; else no time, of nobody.
+  std::chrono::nanoseconds longest_slice{0};
+  std::uint64_t longest_slice_id = 0;
+  char longest_slice_name[32] = {};
+  LatenessHistogram late{};
 };
+
+// One line of key=value, in the order above; times in microseconds, rounded down. Of the histogram
+// what isn't zero: late_below_1us to late_below_4194304us, and late_above_4194304us.
+std::string to_text(const SchedulerMetrics& metrics);
 
 // Runs fibers on the thread that made it; they never leave it. One at a time is driven on a thread,
 // and not from within its own fibers.
@@ -111,8 +139,8 @@ public:
   // unless the idle hook helps.
   //   Blocks    the thread
   void run();
-  // The same until `deadline`; a deadline that has passed runs what is ready once. It gives `closed`,
-  // `timed_out` or `deadlock`, and reports nothing.
+  // The same until `deadline`; a deadline that has passed runs what is ready once. It gives
+  // `closed`, `timed_out` or `deadlock`, and reports nothing.
   Progress run_until(Deadline deadline);
   // Runs at most one post and one fiber, and never blocks.
   Progress step();
@@ -120,8 +148,8 @@ public:
   Progress poll_until(Deadline deadline);
   template <class Rep, class Period>
   Progress poll_for(std::chrono::duration<Rep, Period> duration) {
-    return poll_until(Deadline::from_nanoseconds(detail::add_saturated(
-        now().time_since_epoch().count(), detail::nanoseconds_of(duration))));
+    return poll_until(Deadline::from_nanoseconds(
+        detail::add_saturated(now().time_since_epoch().count(), detail::nanoseconds_of(duration))));
   }
 
   // The time by its clock; cede::now() is the same in its fibers.
@@ -151,6 +179,7 @@ public:
   SchedulerMetrics metrics() const noexcept;
 
 private:
+  friend class Watchdog;
   std::unique_ptr<core::SchedulerState> state_;
 };
 
@@ -170,9 +199,10 @@ auto run(F main) -> std::invoke_result_t<F&> {
 // calling thread's. It returns when the last has ended, whatever befell the others; what `main`
 // returned is dropped.
 //   Blocks    the thread
-//   Throws    what `main` threw, of several the one of the lowest number; the others are a line each
-//             on standard error. std::system_error: invalid_argument for no thread or no main; and if
-//             a thread can't be had, when none has called `main`
+//   Throws    what `main` threw, of several the one of the lowest number; the others are a line
+//   each
+//             on standard error. std::system_error: invalid_argument for no thread or no main; and
+//             if a thread can't be had, when none has called `main`
 template <class F>
 void run_on(unsigned threads, SchedulerOptions options, F main);
 template <class F>

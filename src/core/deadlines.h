@@ -2,8 +2,8 @@
 // The waits that end by time, as a heap. Layer core.
 //
 // Invariants: ordered by deadline and, among equal ones, by the order in which they were set. Each
-// waiter in it knows its place, so that it can be taken out. Four children a node: half the depth of
-// a binary heap, and the four stand side by side.
+// waiter in it knows its place, so that it can be taken out. Four children a node: half the depth
+// of a binary heap, and the four stand side by side.
 #pragma once
 
 #include <cede/waiter.h>

@@ -14,10 +14,10 @@ namespace cede {
 using core::Interruption;
 using core::running_fiber;
 using core::SchedulerState;
-using detail::kPark;
 using detail::FiberExtras;
 using detail::FiberRecord;
 using detail::FiberStage;
+using detail::kPark;
 using detail::Outcome;
 
 namespace {
@@ -249,7 +249,8 @@ void finish_with(void* value, void (*destroy)(void*), const void* type) {
 
 namespace {
 
-// Whether a wait of `me` for `target` would close a circle of joins in which no edge has a deadline.
+// Whether a wait of `me` for `target` would close a circle of joins in which no edge has a
+// deadline.
 bool closes_circle(const FiberRecord& me, const FiberRecord& target) noexcept {
   const FiberRecord* fiber = &target;
   while (fiber != nullptr && fiber != &me)
@@ -446,8 +447,7 @@ bool yield_to(const AnyFiber& fiber) {
   FiberRecord* to = detail::FiberAccess::record(fiber);
   const auto can_run = [me](const FiberRecord& it) {
     return it.scheduler == me->scheduler && it.next != nullptr &&
-           (it.stage == FiberStage::ready ||
-            (it.stage == FiberStage::created && !it.is_cancelled));
+           (it.stage == FiberStage::ready || (it.stage == FiberStage::created && !it.is_cancelled));
   };
   if (me != nullptr && core::interruption_of(*me) != Interruption::none) {
     detail::yield_out_of_line(); // throws, or gives one turn

@@ -3,8 +3,10 @@
 
 #include "check.h"
 #include "dump.h"
+#include "heartbeat.h"
 #include "inbox.h"
 #include "manager.h"
+#include "metrics.h"
 #include "scheduler_state.h"
 #include "thread.h"
 #include "waker.h"
@@ -35,13 +37,32 @@ void run_posts(SchedulerState& scheduler, std::size_t most) {
   }
 }
 
-// The clock is read once, so what becomes due meanwhile waits for the next time.
+// The clock is read once, so what becomes due meanwhile waits for the next time. A deadline that
+// had passed by the time before is that of a wait which began after it.
 void wake_the_due(SchedulerState& scheduler) {
-  if (scheduler.deadlines.is_empty())
+  if (scheduler.deadlines.is_empty() && !scheduler.options.times_slices) {
+    scheduler.is_round_timed = false;
     return;
-  scheduler.served = scheduler.time();
-  while (Waiter* waiter = scheduler.deadlines.first_due(scheduler.served))
+  }
+  SchedulerMetrics& counted = scheduler.counted;
+  const TimePoint before = std::exchange(scheduler.served, scheduler.time());
+  if (std::exchange(scheduler.is_round_timed, true))
+    counted.longest_round = std::max(counted.longest_round, scheduler.served - before);
+  while (Waiter* waiter = scheduler.deadlines.first_due(scheduler.served)) {
+    if (const TimePoint due = scheduler.deadlines.of(*waiter).time(); due > before)
+      note_lateness(counted, scheduler.served - due);
     waiter->fire(WakeReason::timed_out);
+  }
+}
+
+// For a watchdog: the pump works, or leaves.
+void beat(const SchedulerState& scheduler) noexcept {
+  if (scheduler.heartbeat != nullptr)
+    scheduler.heartbeat->beat(nullptr);
+}
+void rest(const SchedulerState& scheduler) noexcept {
+  if (scheduler.heartbeat != nullptr)
+    scheduler.heartbeat->rest();
 }
 
 void serve(SchedulerState& scheduler, std::size_t most_posts) {
@@ -49,7 +70,9 @@ void serve(SchedulerState& scheduler, std::size_t most_posts) {
     scheduler.is_pump_called = false;
     scheduler.ready.remove(scheduler.pump);
   }
+  beat(scheduler);
   scheduler.reset_service();
+  ++scheduler.counted.services;
   bury_the_dead(scheduler);
   run_posts(scheduler, most_posts);
   wake_the_due(scheduler);
@@ -67,6 +90,9 @@ bool can_be_woken(SchedulerState& scheduler) noexcept {
 // With a test clock the time of the nearest deadline comes at once, unless somebody else may still
 // send something that comes before it.
 void wait(SchedulerState& scheduler, Deadline deadline) {
+  ++scheduler.counted.idle_waits;
+  scheduler.is_round_timed = false;
+  rest(scheduler);
   const Deadline nearest = std::min(scheduler.deadlines.nearest(), deadline);
   if (scheduler.options.has_test_clock && !nearest.is_forever() &&
       !scheduler.inbox->has_holders() && !has_used_waker(scheduler))
@@ -86,9 +112,13 @@ Driving::Driving(SchedulerState& scheduler) noexcept {
              "a scheduler is driven from within one that is driven already");
   enter_thread();
   detail::thread().dispatch = &scheduler;
+  beat(scheduler);
 }
 
 Driving::~Driving() {
+  SchedulerState& scheduler = *SchedulerState::driven();
+  scheduler.is_round_timed = false;
+  rest(scheduler);
   detail::thread().dispatch = &no_scheduler;
 }
 

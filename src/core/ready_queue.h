@@ -2,8 +2,8 @@
 // Who can run: a ring of fibers for each priority. Layer core.
 //
 // Invariants: a ring's head is the next to run, and the one before the head is the last. The fiber
-// that runs stays on its ring, as the head: to yield among equals is to move on, and nothing else is
-// written. Inlined yields do that in the scheduler's `current`, so heads are brought up to date
+// that runs stays on its ring, as the head: to yield among equals is to move on, and nothing else
+// is written. Inlined yields do that in the scheduler's `current`, so heads are brought up to date
 // by follow() before they are looked at.
 #pragma once
 

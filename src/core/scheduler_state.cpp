@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "scheduler_state.h"
 
+#include "check.h"
 #include "fiber.h"
+#include "heartbeat.h"
 #include "inbox.h"
+#include "metrics.h"
+#include "scheduler_list.h"
+
+#include "../os/thread.h"
 
 #include <utility>
 
@@ -27,16 +33,20 @@ std::int32_t dispatches_between_services(const SchedulerOptions& options) noexce
 } // namespace
 
 SchedulerState::SchedulerState(const SchedulerOptions& given)
-    : Dispatch{&pump, 0}, owner(&detail::thread()), options(given),
-      inbox(std::make_shared<Inbox>(given.post_limit)), ready(given.order, given.seed),
-      records(new RecordPool), served(std::chrono::steady_clock::now()), test_time(served),
-      until_service(dispatches_between_services(given)) {
+    : Dispatch{&pump, 0}, owner(&detail::thread()), thread_number(os::thread_number()),
+      options(given), inbox(std::make_shared<Inbox>(given.post_limit)),
+      ready(given.order, given.seed), records(new RecordPool),
+      served(std::chrono::steady_clock::now()), test_time(served),
+      until_service(dispatches_between_services(given)), is_each_dispatch_seen(given.times_slices) {
   pump.slot.gate = Gate::running;
   pump.stage = FiberStage::waiting;
   pump.scheduler = this;
+  enlist(*this);
 }
 
 SchedulerState::~SchedulerState() {
+  CEDE_CHECK(heartbeat == nullptr, "a scheduler is destroyed before its watchdog");
+  delist(*this);
   inbox->close();
   // Handles that outlive the scheduler find out by this.
   records->for_each([](FiberRecord& fiber) { fiber.scheduler = nullptr; });
@@ -137,6 +147,12 @@ void SchedulerState::reset_service() noexcept {
   until_service = dispatches_between_services(options);
 }
 
+void SchedulerState::watch_by(Heartbeat* heart) noexcept {
+  heartbeat = heart;
+  is_each_dispatch_seen = options.times_slices || heart != nullptr;
+  revoke_quick_yields();
+}
+
 bool SchedulerState::has_work() const noexcept {
   return !ready.is_empty() || !inbox->is_empty() || graves != nullptr || failed != nullptr ||
          (!deadlines.is_empty() && deadlines.first_due(time()) != nullptr);
@@ -144,6 +160,7 @@ bool SchedulerState::has_work() const noexcept {
 
 void SchedulerState::yield(FiberRecord& me) {
   FiberRecord* next = nullptr;
+  end_slice(me);
   catch_up();
   ready.pass(me);
   if (is_stepping) {
@@ -159,6 +176,7 @@ void SchedulerState::yield(FiberRecord& me) {
 }
 
 void SchedulerState::yield_to(FiberRecord& me, FiberRecord& to) {
+  end_slice(me);
   catch_up();
   ready.pass(me);
   count_dispatch(me);
@@ -175,6 +193,7 @@ void SchedulerState::yield_to(FiberRecord& me, FiberRecord& to) {
 }
 
 void SchedulerState::block(FiberRecord& me) {
+  end_slice(me);
   catch_up();
   ready.remove(me);
   FiberRecord* next = nullptr;
@@ -192,6 +211,7 @@ void SchedulerState::block(FiberRecord& me) {
 // freed: nobody else sees the list, and nothing on this thread looks at it before the departure.
 // Everything else goes to the manager.
 Departure SchedulerState::end(FiberRecord& me) noexcept {
+  end_slice(me);
   catch_up();
   ready.remove(me);
   if (!is_stepping)
@@ -284,6 +304,17 @@ void SchedulerState::go(FiberRecord& from, FiberRecord& to) {
     leave_hooks(from);
   set_current(to);
   detail::transfer_out_of_line(from.slot, to.slot, nullptr);
+}
+
+void SchedulerState::see_dispatch(const FiberRecord& to) noexcept {
+  if (options.times_slices)
+    dispatched = time();
+  if (heartbeat != nullptr)
+    heartbeat->beat(&to != &pump ? &to : nullptr);
+}
+
+void SchedulerState::note_end_of_slice(const FiberRecord& me) noexcept {
+  note_slice(counted, me, time() - dispatched);
 }
 
 // When its turn to be served has come, the round ends in the pump: behind whoever is last on the

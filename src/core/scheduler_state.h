@@ -9,9 +9,9 @@
 //   SchedulerState::go      scheduler_state.cpp  it is its turn
 //   cede_switch             arch/*/switch.S    it runs
 //
-// Invariants: exactly one of the pump and the fibers runs; `current` says which. The pump is whoever
-// drives the scheduler, on the stack of the thread; it is on a ready ring only while a round is to
-// end in it.
+// Invariants: exactly one of the pump and the fibers runs; `current` says which. The pump is
+// whoever drives the scheduler, on the stack of the thread; it is on a ready ring only while a
+// round is to end in it.
 #pragma once
 
 #include "check.h"
@@ -30,6 +30,7 @@
 
 namespace cede::core {
 
+class Heartbeat;
 class Inbox;
 
 struct SchedulerState : detail::Dispatch {
@@ -66,6 +67,9 @@ struct SchedulerState : detail::Dispatch {
   // It has served.
   void reset_service() noexcept;
 
+  // From now on each dispatch is told to `heart`, or to nobody if that is null.
+  void watch_by(Heartbeat* heart) noexcept;
+
   // Whether something is to be done now.
   bool has_work() const noexcept;
 
@@ -93,29 +97,40 @@ struct SchedulerState : detail::Dispatch {
 
   // set at construction
   const detail::ThreadBlock* const owner;
+  const std::uint64_t thread_number; // the owner's, as the system counts: for debuggers
   const SchedulerOptions options;
   std::shared_ptr<Inbox> inbox; // what other threads may reach
+
+  // under stacks_mutex(): its neighbours on the list of all
+  SchedulerState* older = nullptr;
+  SchedulerState* newer = nullptr;
 
   // owner thread only
   detail::FiberRecord pump{};
   ReadyQueue ready;
   Deadlines deadlines;
-  RecordPool* records; // owned by the records in use and by this
-  TimePoint served;    // when the pump last looked at the clock
-  TimePoint test_time; // what a test clock shows
-  std::int32_t granted_yields = 0; // what quick_yields was when it was last set
-  std::int32_t until_service = 0;  // dispatches until the pump is called
-  bool is_pump_called = false;     // it is on a ready ring
-  bool is_stepping = false;        // it runs after every dispatch
+  RecordPool* records;                          // owned by the records in use and by this
+  TimePoint served;                             // when the pump last looked at the clock
+  TimePoint dispatched;                         // when the fiber that runs was, if slices are timed
+  TimePoint test_time;                          // what a test clock shows
+  std::int32_t granted_yields = 0;              // what quick_yields was when it was last set
+  std::int32_t until_service = 0;               // dispatches until the pump is called
+  bool is_pump_called = false;                  // it is on a ready ring
+  bool is_stepping = false;                     // it runs after every dispatch
   const detail::FiberRecord* awaited = nullptr; // the pump runs straight after its end
-  bool is_closing = false;           // fibers are cancelled at birth
-  std::size_t alive = 0;             // fibers that have not ended
-  std::size_t stacks = 0;            // of them, those with a stack
-  detail::FiberRecord* starved = nullptr; // created fibers that no stack could be had for, first first
-  detail::FiberRecord* failed = nullptr;  // ended with an error that nobody can join: for the pump
-  detail::Stack* graves = nullptr;        // stacks of ended fibers that the manager releases
-  detail::WakerState* wakers = nullptr;   // of fibers that have not ended
+  bool is_closing = false;                      // fibers are cancelled at birth
+  std::size_t alive = 0;                        // fibers that have not ended
+  std::size_t stacks = 0;                       // of them, those with a stack
+  detail::FiberRecord* starved =
+      nullptr; // created fibers that no stack could be had for, first first
+  detail::FiberRecord* failed = nullptr; // ended with an error that nobody can join: for the pump
+  detail::Stack* graves = nullptr;       // stacks of ended fibers that the manager releases
+  detail::WakerState* wakers = nullptr;  // of fibers that have not ended
+  bool is_round_timed = false;           // since `served` nobody has slept
+  bool is_each_dispatch_seen = false;    // no yield may be taken inline
   std::uint64_t switches = 0;
+  Heartbeat* heartbeat = nullptr; // a watchdog's, if there is one
+  SchedulerMetrics counted;       // those of them that stand nowhere else
   std::uint64_t last_id = 0;
   UnhandledError on_unhandled;
   std::size_t unhandled_errors = 0;
@@ -128,10 +143,19 @@ private:
   void set_current(detail::FiberRecord& to) noexcept {
     ++switches;
     current = &to;
-    const bool is_quick = &to != &pump && !is_stepping && ready.order() != ReadyOrder::at_random &&
-                          !ready.has_before(to);
+    if (is_each_dispatch_seen) [[unlikely]]
+      see_dispatch(to);
+    const bool is_quick = &to != &pump && !is_stepping && !is_each_dispatch_seen &&
+                          ready.order() != ReadyOrder::at_random && !ready.has_before(to);
     granted_yields = quick_yields = is_quick && until_service > 0 ? until_service : 0;
   }
+  void see_dispatch(const detail::FiberRecord& to) noexcept;
+  // `me`, which ran, is about to leave, if only to go on.
+  void end_slice(const detail::FiberRecord& me) noexcept {
+    if (options.times_slices) [[unlikely]]
+      note_end_of_slice(me);
+  }
+  void note_end_of_slice(const detail::FiberRecord& me) noexcept;
   // The head of the running fiber's ring, and what it has spent.
   void catch_up() noexcept {
     const std::int32_t spent = granted_yields - quick_yields;

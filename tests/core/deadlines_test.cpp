@@ -57,10 +57,9 @@ TEST(Deadline, sleeps_of_no_time_are_one_yield) {
         yield();
       }
     });
-    for (auto sleep : {+[] { sleep_for(0s); }, +[] { sleep_for(-1h); },
-                       +[] { sleep_for(nanoseconds::min()); },
-                       +[] { sleep_for(duration<double>(kNoNumber)); },
-                       +[] { sleep_until(now()); }}) {
+    for (auto sleep :
+         {+[] { sleep_for(0s); }, +[] { sleep_for(-1h); }, +[] { sleep_for(nanoseconds::min()); },
+          +[] { sleep_for(duration<double>(kNoNumber)); }, +[] { sleep_until(now()); }}) {
       trace += "s";
       sleep();
     }

@@ -82,7 +82,8 @@ TEST(Fiber, a_hundred_that_yield_run_once_each_round) {
 
 TEST(Fiber, move_only_captures_and_results_travel) {
   auto result = run([] {
-    auto fiber = spawn([word = std::make_unique<int>(5)] { return std::make_unique<int>(*word + 1); });
+    auto fiber =
+        spawn([word = std::make_unique<int>(5)] { return std::make_unique<int>(*word + 1); });
     auto first = fiber.join();
     EXPECT_EQ(error_of([&] { fiber.join(); }), Errc::already_joined);
     return first;
@@ -156,7 +157,8 @@ TEST(Fiber, join_of_oneself_or_in_a_circle_is_refused) {
 TEST(Fiber, join_in_a_circle_is_allowed_where_an_edge_has_a_deadline) {
   run(SchedulerOptions{.has_test_clock = true}, [] {
     Fiber<void> a, b;
-    a = spawn([&] { EXPECT_EQ(b.join(after(std::chrono::milliseconds(5))).error(), Errc::timed_out); });
+    a = spawn(
+        [&] { EXPECT_EQ(b.join(after(std::chrono::milliseconds(5))).error(), Errc::timed_out); });
     b = spawn([&] { a.join(); });
     b.join();
   });
@@ -181,7 +183,8 @@ TEST(Fiber, handles_of_ended_fibers_and_schedulers_harm_nobody) {
     scheduler.run();
     for (int i = 0; i < 1000; ++i) {
       int woken = 0;
-      AnyFiber parker = scheduler.spawn([&] { woken += park(after(std::chrono::seconds(0))) == WakeReason::woken; });
+      AnyFiber parker = scheduler.spawn(
+          [&] { woken += park(after(std::chrono::seconds(0))) == WakeReason::woken; });
       EXPECT_FALSE(stale.wake());
       EXPECT_FALSE(stale.cancel());
       EXPECT_FALSE(stale.make_ready());

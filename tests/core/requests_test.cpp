@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rows: L-19 P-33 P-55 X-30 X-39
-// What else can be asked of a fiber: to stop for a while, to throw, to say when it ends, and to call
-// something at each switch.
+// What else can be asked of a fiber: to stop for a while, to throw, to say when it ends, and to
+// call something at each switch.
 #include <cede/fiber.h>
 #include <cede/scheduler.h>
 
@@ -179,7 +179,9 @@ TEST(OnExit, is_called_newest_first_after_the_clean_up_and_before_the_joiners) {
 TEST(OnExit, says_how_it_ended_also_of_one_that_never_ran) {
   std::vector<std::error_code> ends;
   run([&] {
-    const auto note = [&](Result<void> how) { ends.push_back(how ? std::error_code() : how.error()); };
+    const auto note = [&](Result<void> how) {
+      ends.push_back(how ? std::error_code() : how.error());
+    };
     auto fails = spawn([] { throw std::logic_error("fails"); });
     auto never = spawn([] {});
     fails.on_exit(note);

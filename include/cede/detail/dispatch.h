@@ -13,8 +13,8 @@ namespace cede::detail {
 // The head of a scheduler's state; a thread without one has one that runs nothing.
 struct Dispatch {
   FiberRecord* current; // what runs: a fiber, or the pump; null on a plain thread
-  // How many yields may be taken inline, each the next on the ring. None while something else has to
-  // be looked at: a higher priority, a cancellation, a step.
+  // How many yields may be taken inline, each the next on the ring. None while something else has
+  // to be looked at: a higher priority, a cancellation, a step.
   std::int32_t quick_yields;
 };
 
