@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Rows: L-02 L-06 L-08 L-10 L-11 L-12 L-21 P-51 P-52 P-53 P-54 P-56 X-01 X-06 X-07 X-08 X-09 X-10
-// X-11 Rows: X-12 X-13 X-15 X-16 X-17 X-18 X-25 X-26 X-39 X-42 D-10 D-23 D-25 D-26 Field reports:
-// 44 53 60 Schedulers: the ways to drive one, and how it ends.
+// Rows: L-02 L-06 L-08 L-10 L-11 L-12 L-21 P-51 P-52 P-53 P-54 P-56 X-01 X-06 X-07 X-08 X-09
+// Rows: X-10 X-11 X-12 X-13 X-15 X-16 X-17 X-18 X-25 X-26 X-39 X-42 D-10 D-23 D-25 D-26
+// Field reports: 44 53 60
+// Schedulers: the ways to drive one, and how it ends.
 #include "../../src/core/stack.h"
 
 #include "support/environment.h"
