@@ -310,17 +310,22 @@ void SchedulerState::go(FiberRecord& from, FiberRecord& to) {
 void SchedulerState::set_current(FiberRecord& to) noexcept {
   ++switches;
   current = &to;
-  if (options.times_slices) [[unlikely]]
-    dispatched = time();
-  if (heartbeat != nullptr) [[unlikely]]
-    heartbeat->beat(&to != &pump ? &to : nullptr);
+  if (is_each_dispatch_seen) [[unlikely]]
+    show_dispatch();
   const bool is_quick = &to != &pump && !is_stepping && !is_each_dispatch_seen &&
                         ready.order() != ReadyOrder::at_random && !ready.has_before(to);
   granted_yields = quick_yields = is_quick ? std::max(until_service, 0) : 0;
 }
 
+void SchedulerState::show_dispatch() noexcept {
+  if (options.times_slices)
+    dispatched = time();
+  if (heartbeat != nullptr)
+    heartbeat->beat(runs_pump() ? nullptr : current);
+}
+
 void SchedulerState::end_slice(const FiberRecord& me) noexcept {
-  if (options.times_slices) [[unlikely]]
+  if (is_each_dispatch_seen && options.times_slices) [[unlikely]]
     note_slice(counted, me, time() - dispatched);
 }
 

@@ -139,6 +139,8 @@ private:
   void go(detail::FiberRecord& from, detail::FiberRecord& to);
   // `to` is about to run.
   void set_current(detail::FiberRecord& to) noexcept;
+  // `current` is about to run: for those who are told of each dispatch.
+  void show_dispatch() noexcept;
   // `me`, which ran, is about to leave, if only to go on.
   void end_slice(const detail::FiberRecord& me) noexcept;
   // The head of the running fiber's ring, and what it has spent.
