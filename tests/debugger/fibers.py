@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Run by gdb, with share/gdb/cede.py, on fibers.cpp's program: what the commands say of each fiber, in
-# the running program and in a core file of it.
+# Run by gdb, with share/gdb/cede.py, on fibers.cpp's program: what the commands say of each fiber,
+# in the running program and in a core file of it.
 import os
 import re
 import gdb
@@ -49,7 +49,9 @@ def refusal(command):
 
 
 def check_all():
+    gdb.execute("set language c")  # as in a frame of the C library
     listed = gdb.execute("cede fibers", to_string=True)
+    gdb.execute("set language auto")
     check(re.fullmatch(FIBERS.strip(), listed.strip()), "cede fibers says\n" + listed)
     before = gdb.execute("backtrace", to_string=True)
     for fiber, names in BACKTRACES.items():
