@@ -8,10 +8,10 @@ import gdb
 FIBERS = r"""
 scheduler 1 on thread \d+, 1 fibers
   id +state +priority +name +waits for +spawned at
-  1 +waiting +0 +main +sleep, with a deadline +\S+:\d+
+  1 +waiting +0 +main +sleep, with a deadline +\S+fibers.cpp:\d+
 scheduler 2 on thread 1, 7 fibers
   id +state +priority +name +waits for +spawned at
-  1 +running +0 +main +\S+:\d+
+  1 +running +0 +main +\S+fibers.cpp:\d+
   2 +waiting +2 +nested +for the printer +\S+fibers.cpp:\d+
   3 +ready +0 +yielding +\S+fibers.cpp:\d+
   4 +waiting +0 +join of fiber 2 +\S+fibers.cpp:\d+
