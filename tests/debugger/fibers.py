@@ -20,15 +20,16 @@ scheduler 2 on thread 1, 7 fibers
   7 +created +0 +new +\S+fibers.cpp:\d+
 """
 
-# What the backtrace of each has to name, innermost first; the last is its outermost frame.
+# What the backtrace of each has to name, innermost first; the last is its outermost frame. Those of
+# the library between may be inlined.
 BACKTRACES = {
-    "1.1": ["sleep_until", "cede_entry"],
+    "1.1": ["cede_switch", "sleep_long", "cede_entry"],
     "2.1": ["all_wait", "cede_entry"],
     "2": ["cede_switch"] + 4 * ["wait_in_the_middle"] + ["cede_entry"],
     "3": ["yield_for_ever", "cede_entry"],
-    "4": ["join", "cede_entry"],
-    "5": ["sleep_until", "cede_entry"],
-    "6": ["park", "generate", "cede_entry"],
+    "4": ["cede_switch", "join_other", "cede_entry"],
+    "5": ["cede_switch", "sleep_long", "cede_entry"],
+    "6": ["cede_switch", "generate", "cede_entry"],
     "7": ["fiber 7 has not started"],
 }
 
