@@ -3,12 +3,17 @@
 #include "support.h"
 
 #include <cede/fiber.h>
+#include <cede/remote.h>
 #include <cede/scheduler.h>
 
+#include <algorithm>
 #include <atomic>
-#include <cede/remote.h>
 #include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <random>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 namespace {
@@ -112,6 +117,34 @@ void sleep_cancel(benchmark::State& state) {
   });
 }
 BENCHMARK(sleep_cancel)->Name("sleep_cancel/100000");
+
+// So many sleepers due at random within one second: the processor time of an expiry, the run of the
+// fiber to its end included, and how late they are.
+void sleepers(benchmark::State& state) {
+  constexpr long kSleepers = 1'000'000;
+  for (auto _ : state) {
+    std::vector<std::int64_t> late;
+    late.reserve(kSleepers);
+    std::minstd_rand random(1);
+    Scheduler scheduler;
+    const cede::TimePoint begin = cede::now() + 6s;
+    for (long i = 0; i < kSleepers; ++i)
+      scheduler.spawn([&late, due = begin + std::chrono::nanoseconds(random() % 1'000'000'000)] {
+        cede::sleep_until(due);
+        late.push_back((cede::now() - due).count());
+      });
+    std::ignore = scheduler.run_until(begin - 1ms);
+    if (cede::now() > begin)
+      state.SkipWithError("the machine was too slow to make them in time");
+    const std::clock_t before = std::clock();
+    scheduler.run();
+    state.SetIterationTime(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC / kSleepers);
+    std::sort(late.begin(), late.end());
+    state.counters["late_p50_us"] = static_cast<double>(late[kSleepers / 2]) / 1e3;
+    state.counters["late_p99_us"] = static_cast<double>(late[kSleepers / 100 * 99]) / 1e3;
+  }
+}
+BENCHMARK(sleepers)->Name("sleepers/1000000")->UseManualTime()->Iterations(1);
 
 // A post to a scheduler that sleeps on another thread, and the post back.
 void post_round_trip(benchmark::State& state) {

@@ -137,7 +137,6 @@ CEDE_END(cede_switch)
 CEDE_BEGIN_OUTERMOST(cede_entry)
   .cfi_personality 0x1b, cede_entry_personality
   .hidden cede_entry_personality // else the pc-relative reference could not be part of a shared object
-  .hidden cede_entry_personality // else the pc-relative reference could not be part of a shared object
   mov x29, xzr
   mov x0, sp
   mov x1, x2

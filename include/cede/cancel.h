@@ -14,8 +14,8 @@ struct Cancelled {};
 // Whether the fiber that runs is asked to end. False outside fibers.
 bool cancel_requested() noexcept;
 
-// While one is in scope, the fiber's waits go on as if nobody had asked it to end: for clean-up that
-// has to wait. It may be nested.
+// While one is in scope, the fiber's waits go on as if nobody had asked it to end: for clean-up
+// that has to wait. It may be nested.
 //   Thread    its fiber
 class Shield {
 public:

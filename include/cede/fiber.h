@@ -76,7 +76,9 @@ public:
   bool is_cancelled() const noexcept { return record_ != nullptr && record_->is_cancelled; }
 
   // Ends its park(), or the next one. False if that was to be so already, or if it has ended.
-  bool wake() const noexcept;
+  bool wake() const noexcept {
+    return record_ != nullptr && (detail::QuickPark::wake(*record_) || wake_out_of_line());
+  }
 
   // Ends its schedule(). False if it is in none.
   bool make_ready() const noexcept;
@@ -86,14 +88,15 @@ public:
   //   Throws    std::system_error: no_memory; invalid_argument for no exception
   bool raise(std::exception_ptr error) const;
 
-  // Keeps it from running until resume(), whatever it waits for meanwhile; the caller itself leaves at
-  // once. A cancellation resumes it. False if it was suspended, or has ended.
+  // Keeps it from running until resume(), whatever it waits for meanwhile; the caller itself leaves
+  // at once. A cancellation resumes it. False if it was suspended, or has ended.
   bool suspend() const;
   bool resume() const noexcept;
   bool is_suspended() const noexcept { return record_ != nullptr && record_->is_suspended; }
 
-  // Calls `f` when it has ended, newest first, before those who join are woken, and says how it ended:
-  // as join(Deadline). It runs between fibers and must not wait. False if it has ended already.
+  // Calls `f` when it has ended, newest first, before those who join are woken, and says how it
+  // ended: as join(Deadline). It runs between fibers and must not wait. False if it has ended
+  // already.
   //   Throws    std::system_error: no_memory; invalid_argument for no function
   bool on_exit(std::function<void(Result<void> how)> f) const;
 
@@ -113,6 +116,9 @@ protected:
   }
 
   detail::FiberRecord* record_ = nullptr;
+
+private:
+  bool wake_out_of_line() const noexcept;
 };
 
 // What spawn() gives: the fiber's result can be had by it. Dropping it detaches the fiber.
@@ -138,15 +144,31 @@ public:
   // The same; a reference is given as std::reference_wrapper.
   //   Fails     timed_out, cancelled, no_memory, already_joined, deadlock, not_a_fiber
   //   Throws    what ended the body; Cancelled
-  using JoinResult = Result<std::conditional_t<std::is_reference_v<R>,
-                                               std::reference_wrapper<std::remove_reference_t<R>>,
-                                               R>>;
+  using JoinResult =
+      Result<std::conditional_t<std::is_reference_v<R>,
+                                std::reference_wrapper<std::remove_reference_t<R>>, R>>;
   JoinResult join(Deadline deadline);
 
 private:
   friend struct detail::FiberAccess;
   using AnyFiber::AnyFiber;
   void detach() noexcept;
+};
+
+// While one is in scope, its fiber must not stop running: a call that could let others run fails a
+// check, whether or not it would have. For what has to be seen whole or not at all: between two
+// waits nobody else runs, and this says where there must be none. The calls that can let others run
+// are those whose comment says `Blocks`, yield(), yield_to(), schedule() and the sleeps.
+//   Thread    its fiber; outside fibers it has no effect
+class NoSuspend {
+public:
+  NoSuspend() noexcept;
+  NoSuspend(const NoSuspend&) = delete;
+  NoSuspend& operator=(const NoSuspend&) = delete;
+  ~NoSuspend();
+
+private:
+  detail::FiberRecord* fiber_;
 };
 
 // While one is in scope, `leave` is called whenever its fiber stops running and `enter` whenever it
@@ -170,10 +192,11 @@ private:
   std::function<void()> enter_, leave_;
 };
 
-// Makes a fiber of the scheduler that runs here, ready behind its equals. The body, `R body()`, runs
-// when its turn comes, not before. Its exception goes to whoever joins, or to the scheduler's
+// Makes a fiber of the scheduler that runs here, ready behind its equals. The body, `R body()`,
+// runs when its turn comes, not before. Its exception goes to whoever joins, or to the scheduler's
 // handler if nobody can any more.
-//   Throws    std::system_error: no_memory, invalid_argument (no body, a name or priority that can't
+//   Throws    std::system_error: no_memory, invalid_argument (no body, a name or priority that
+//   can't
 //             be), not_a_fiber if no scheduler runs here; what moving `body` throws
 //   Thread    of the scheduler
 template <class F>
@@ -211,11 +234,11 @@ void sleep_for(std::chrono::duration<Rep, Period> duration) {
 
 // Waits for a wake(), and takes the one that came before. Never ends without a reason.
 //   Throws    Cancelled; std::system_error(not_a_fiber)
-WakeReason park(Deadline deadline = kForever);
+CEDE_ALWAYS_INLINE WakeReason park(Deadline deadline = kForever);
 
-// Ends the fiber that runs, from any depth: destructors run, and `value` is its result. The type has
-// to be the body's result type. It is a cancellation in all else: swallowed, the next wait throws it
-// again. On a thread without fibers, or with another type, it fails a check.
+// Ends the fiber that runs, from any depth: destructors run, and `value` is its result. The type
+// has to be the body's result type. It is a cancellation in all else: swallowed, the next wait
+// throws it again. On a thread without fibers, or with another type, it fails a check.
 [[noreturn]] void finish();
 template <class R>
 [[noreturn]] void finish(R value);
@@ -284,10 +307,10 @@ template <class R>
 inline constexpr char kResultType = 0; // its address names the type
 
 template <class F, class R>
-inline constexpr FiberKind kFiberKind{
-    FiberBody<F, R>::run,  FiberBody<F, R>::discard, FiberBody<F, R>::adopt,
-    FiberBody<F, R>::drop, FiberBody<F, R>::release, &kResultType<R>,
-    FiberBody<F, R>::kIsInline()};
+inline constexpr FiberKind kFiberKind{FiberBody<F, R>::run,        FiberBody<F, R>::discard,
+                                      FiberBody<F, R>::adopt,      FiberBody<F, R>::drop,
+                                      FiberBody<F, R>::release,    &kResultType<R>,
+                                      FiberBody<F, R>::kIsInline()};
 
 // An exception lies behind the pointer to a body that lies elsewhere.
 inline std::exception_ptr& error_of(FiberRecord& fiber) noexcept {
@@ -395,6 +418,17 @@ auto spawn(FiberOptions options, F body, detail::Place place) -> Fiber<std::invo
 template <class F>
 auto spawn(F body, detail::Place place) -> Fiber<std::invoke_result_t<F&>> {
   return detail::spawn_on(nullptr, nullptr, std::move(body), place);
+}
+
+namespace detail {
+WakeReason park_out_of_line(Deadline deadline);
+} // namespace detail
+
+CEDE_ALWAYS_INLINE WakeReason park(Deadline deadline) {
+  WakeReason reason{};
+  if (deadline.is_forever() && detail::QuickPark::park(reason)) [[likely]]
+    return reason;
+  return detail::park_out_of_line(deadline);
 }
 
 template <class R>

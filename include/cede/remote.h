@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -34,18 +35,19 @@ public:
   Remote& operator=(Remote other) noexcept;
   ~Remote();
 
-  // Has `f` called on the scheduler's thread, between fibers: it must not wait, but may spawn. Posts
-  // of one thread run in the order they were made; each that was accepted runs once, or is
+  // Has `f` called on the scheduler's thread, between fibers: it must not wait, but may spawn.
+  // Posts of one thread run in the order they were made; each that was accepted runs once, or is
   // destroyed with the scheduler. `f` is left as it was if it is refused. An exception that leaves
   // it goes to the scheduler's handler of unhandled errors, as of no fiber.
   //   Fails     again (the limit is reached), closed, no_memory, invalid_argument
   template <class F>
   Result<void> post(F&& f) const;
 
-  // The same, and gives what `f` returned or throws what it threw. A fiber that calls waits, also one
-  // of the same scheduler; a plain thread blocks.
+  // The same, and gives what `f` returned or throws what it threw. A fiber that calls waits, also
+  // one of the same scheduler; a plain thread blocks.
   //   Blocks    the calling fiber, or thread
-  //   Fails     as post; timed_out, cancelled: `f` may still run; closed also if the scheduler ended
+  //   Fails     as post; timed_out, cancelled: `f` may still run; closed also if the scheduler
+  //   ended
   //             first; deadlock where its own thread would block
   //   Throws    what `f` threw; Cancelled
   template <class F>
@@ -56,11 +58,16 @@ public:
 
 private:
   friend class Scheduler;
+  friend Remote remote();
   explicit Remote(std::shared_ptr<core::Inbox> inbox) noexcept;
 
   std::shared_ptr<core::Inbox> inbox_;
   bool counts_ = false;
 };
+
+// What reaches the scheduler that runs here.
+//   Throws    std::system_error(not_a_fiber) if none does
+Remote remote();
 
 // Wakes one fiber from any thread, as AnyFiber::wake() does. When the fiber has ended it does
 // nothing. While one exists, its fiber's park() may end from outside.
@@ -106,7 +113,8 @@ template <class F>
 struct Post : Message {
   F f;
 
-  explicit Post(F&& callable) : Message{nullptr, run_post, discard_post, true}, f(std::move(callable)) {}
+  explicit Post(F&& callable)
+      : Message{nullptr, run_post, discard_post, true}, f(std::move(callable)) {}
 
   static void run_post(Message& message, core::SchedulerState& scheduler) {
     std::unique_ptr<Post> self(static_cast<Post*>(&message));
@@ -119,8 +127,12 @@ struct Post : Message {
   static void discard_post(Message& message) noexcept { delete static_cast<Post*>(&message); }
 };
 
-// A call under way, shared by who waits and by the message.
-struct CallState {
+// A call under way, shared by who waits and by the message. It is itself the message that tells a
+// waiting fiber of the end, so that this can't fail.
+struct CallState : Message {
+  CallState() : Message{nullptr, run_reply, discard_reply, false} {}
+  CallState(const CallState&) = delete;
+  CallState& operator=(const CallState&) = delete;
   std::mutex mutex;
   std::condition_variable ended_for_thread;
   bool has_ended = false;
@@ -128,7 +140,11 @@ struct CallState {
   std::exception_ptr error;
   // Of a fiber that waits.
   std::shared_ptr<core::Inbox> home;
-  Waiter* waiter = nullptr; // changed on that fiber's thread only
+  Waiter* waiter = nullptr;        // changed on that fiber's thread only
+  std::shared_ptr<CallState> sent; // keeps it while it is on its way
+
+  static void run_reply(Message& message, core::SchedulerState&);
+  static void discard_reply(Message& message) noexcept;
 };
 
 // Says that it has ended to whoever waits.
@@ -207,10 +223,16 @@ Result<void> Remote::post(F&& f) const {
 template <class F>
 auto Remote::call(F f, Deadline deadline) const -> Result<std::invoke_result_t<F&>> {
   using R = std::invoke_result_t<F&>;
-  static_assert(!std::is_reference_v<R>, "what this call returns belongs to another thread: copy it");
+  static_assert(!std::is_reference_v<R>,
+                "what this call returns belongs to another thread: copy it");
   if (detail::is_null(f))
     return Errc::invalid_argument;
-  auto state = std::make_shared<detail::Call<F, R>>(std::move(f));
+  std::shared_ptr<detail::Call<F, R>> state;
+  try {
+    state = std::make_shared<detail::Call<F, R>>(std::move(f));
+  } catch (const std::bad_alloc&) {
+    return Errc::no_memory;
+  }
   if (Result<void> ready = detail::prepare_call(inbox_.get(), *state); !ready)
     return ready.error();
   detail::CallRun<detail::Call<F, R>> run(state);

@@ -31,13 +31,13 @@ enum class ReadyOrder : std::uint8_t {
   at_random,   // drawn from SchedulerOptions::seed, whatever the priorities: for tests
 };
 
-// Told of an exception that ended a fiber which nobody can join. It runs between fibers and must not
-// wait.
+// Told of an exception that ended a fiber which nobody can join. It runs between fibers and must
+// not wait.
 using UnhandledError = std::function<void(const AnyFiber& fiber, std::exception_ptr error)>;
 
-// Called when no fiber is ready and nothing that is known could ever make one ready. It runs between
-// fibers and must not wait; it may spawn, wake or post. False, or nobody ready after it, means that
-// this is the end: the deadlock is reported and the program exits with status 51.
+// Called when no fiber is ready and nothing that is known could ever make one ready. It runs
+// between fibers and must not wait; it may spawn, wake or post. False, or nobody ready after it,
+// means that this is the end: the deadlock is reported and the program exits with status 51.
 using IdleHook = std::function<bool()>;
 
 struct SchedulerOptions {
@@ -79,15 +79,15 @@ using LatenessHistogram = std::array<std::uint64_t, 24>;
 
 // Times are of the scheduler's clock.
 struct SchedulerMetrics {
-  std::size_t alive = 0;            // fibers that have not ended
-  std::size_t stacks = 0;           // of them, those with a stack
-  std::size_t deadlines = 0;        // waits that end by time
-  std::uint64_t spawned = 0;        // fibers made so far
-  std::uint64_t switches = 0;       // dispatches so far
-  std::uint64_t services = 0;       // looks at posts and deadlines so far
-  std::uint64_t idle_waits = 0;     // how often the thread slept, since nobody was ready
-  std::uint64_t posts_refused = 0;  // since the limit was reached
-  std::size_t posts_waiting = 0;    // accepted and not yet run
+  std::size_t alive = 0;           // fibers that have not ended
+  std::size_t stacks = 0;          // of them, those with a stack
+  std::size_t deadlines = 0;       // waits that end by time
+  std::uint64_t spawned = 0;       // fibers made so far
+  std::uint64_t switches = 0;      // dispatches so far
+  std::uint64_t services = 0;      // looks at posts and deadlines so far
+  std::uint64_t idle_waits = 0;    // how often the thread slept, since nobody was ready
+  std::uint64_t posts_refused = 0; // since the limit was reached
+  std::size_t posts_waiting = 0;   // accepted and not yet run
   std::uint64_t unhandled_errors = 0;
   // From one service to the next, with fibers running between, while run or run_until drives it. If
   // it is long, one of them computes, or calls what blocks the thread. It costs nothing, so it is
@@ -139,8 +139,8 @@ public:
   // unless the idle hook helps.
   //   Blocks    the thread
   void run();
-  // The same until `deadline`; a deadline that has passed runs what is ready once. It gives `closed`,
-  // `timed_out` or `deadlock`, and reports nothing.
+  // The same until `deadline`; a deadline that has passed runs what is ready once. It gives
+  // `closed`, `timed_out` or `deadlock`, and reports nothing.
   Progress run_until(Deadline deadline);
   // Runs at most one post and one fiber, and never blocks.
   Progress step();
@@ -148,8 +148,8 @@ public:
   Progress poll_until(Deadline deadline);
   template <class Rep, class Period>
   Progress poll_for(std::chrono::duration<Rep, Period> duration) {
-    return poll_until(Deadline::from_nanoseconds(detail::add_saturated(
-        now().time_since_epoch().count(), detail::nanoseconds_of(duration))));
+    return poll_until(Deadline::from_nanoseconds(
+        detail::add_saturated(now().time_since_epoch().count(), detail::nanoseconds_of(duration))));
   }
 
   // The time by its clock; cede::now() is the same in its fibers.
@@ -195,11 +195,31 @@ auto run(F main, detail::Place place = CEDE_CALLER) -> std::invoke_result_t<F&> 
   return run(SchedulerOptions{}, std::move(main), place);
 }
 
+// As run() on each of `threads` threads at once, the calling one among them, with a scheduler each.
+// All call the one `main`, as `main(unsigned thread)` if it takes a number: from 0, which is the
+// calling thread's. It returns when the last has ended, whatever befell the others; what `main`
+// returned is dropped.
+//   Blocks    the thread
+//   Throws    what `main` threw, of several the one of the lowest number; the others are a line
+//   each
+//             on standard error. std::system_error: invalid_argument for no thread or no main; and
+//             if a thread can't be had, when none has called `main`
+template <class F>
+void run_on(unsigned threads, SchedulerOptions options, F main);
+template <class F>
+void run_on(unsigned threads, F main) {
+  run_on(threads, SchedulerOptions{}, std::move(main));
+}
+
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
 // Drives it until `main` has ended, and then as its end asks for.
 void run_main(Scheduler& scheduler, const AnyFiber& main);
+
+// Calls `body(argument, number)` on that many threads, on this one with 0; on all or on none.
+void run_on_threads(unsigned threads, void (*body)(void* argument, unsigned number),
+                    void* argument);
 } // namespace detail
 
 template <class F>
@@ -209,6 +229,24 @@ auto run(SchedulerOptions options, F main, detail::Place place) -> std::invoke_r
   Fiber<R> first = scheduler.spawn(FiberOptions{.name = "main"}, std::move(main), place);
   detail::run_main(scheduler, first);
   return first.join();
+}
+
+template <class F>
+void run_on(unsigned threads, SchedulerOptions options, F main) {
+  if (detail::is_null(main))
+    detail::throw_error(Errc::invalid_argument);
+  auto body = [&](unsigned number) {
+    run(options, [&main, number] {
+      if constexpr (std::is_invocable_v<F&, unsigned>)
+        std::invoke(main, number);
+      else
+        std::invoke(main);
+    });
+  };
+  detail::run_on_threads(
+      threads,
+      [](void* argument, unsigned number) { (*static_cast<decltype(body)*>(argument))(number); },
+      &body);
 }
 
 } // namespace cede

@@ -36,8 +36,7 @@ constexpr std::int64_t nanoseconds_of(std::chrono::duration<Rep, Period> duratio
     return static_cast<std::int64_t>(duration.count()) * kEach;
   } else {
     constexpr auto kLimit = static_cast<long double>(kLastNanosecond);
-    const long double exact =
-        std::chrono::duration<long double, std::nano>(duration).count();
+    const long double exact = std::chrono::duration<long double, std::nano>(duration).count();
     if (exact != exact)
       return 0;
     if (exact >= kLimit)
@@ -91,8 +90,8 @@ inline constexpr Deadline kForever = Deadline::from_nanoseconds(detail::kLastNan
 // kForever; a negative duration and one that is not a number have passed already.
 template <class Rep, class Period>
 Deadline after(std::chrono::duration<Rep, Period> duration) noexcept {
-  return Deadline::from_nanoseconds(detail::add_saturated(now().time_since_epoch().count(),
-                                                          detail::nanoseconds_of(duration)));
+  return Deadline::from_nanoseconds(
+      detail::add_saturated(now().time_since_epoch().count(), detail::nanoseconds_of(duration)));
 }
 
 } // namespace cede

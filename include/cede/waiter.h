@@ -11,6 +11,10 @@ namespace cede {
 
 namespace detail {
 struct FiberRecord;
+struct QuickPark;
+
+// A wait for a particular call is told by the address of its name.
+inline constexpr char kPark[] = "park";
 } // namespace detail
 
 namespace core {
@@ -85,7 +89,10 @@ public:
   explicit Waiter(const char* what) noexcept;
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
-  ~Waiter() { leave(); }
+  ~Waiter() {
+    if (stage_ != Stage::fired)
+      leave();
+  }
 
   // Takes the last place in `list`. `link` belongs to this waiter alone and outlives it.
   void watch(WaitList& list, WaitLink& link) noexcept;
@@ -108,8 +115,13 @@ public:
 private:
   friend class core::Deadlines;
   friend struct core::SchedulerState;
+  friend struct detail::QuickPark;
 
   enum class Stage : std::uint8_t { made, waiting, fired };
+
+  // One that waits already, in no list and without a deadline.
+  Waiter(detail::FiberRecord& fiber, const char* what) noexcept
+      : fiber_(&fiber), what_(what), stage_(Stage::waiting), is_interruptible_(true) {}
 
   void leave() noexcept;
   void block(Deadline deadline);

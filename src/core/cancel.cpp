@@ -16,16 +16,6 @@ namespace {
 constexpr std::uint16_t kMostThrows = 1000;
 } // namespace
 
-bool has_to_report(const detail::FiberRecord& me) noexcept {
-  return me.by_result > 0 || detail::thread().exceptions->uncaught > 0;
-}
-
-Interruption interruption_of(const detail::FiberRecord& me) noexcept {
-  if (!has_request(me) || me.shields > 0)
-    return Interruption::none;
-  return has_to_report(me) ? Interruption::reports : Interruption::throws;
-}
-
 void throw_request(detail::FiberRecord& me) {
   me.yields_quietly = false;
   if (me.is_raised) {
@@ -68,8 +58,10 @@ Shield::~Shield() {
 }
 
 CancelByResult::CancelByResult() noexcept : fiber_(core::running_fiber()) {
-  if (fiber_ != nullptr)
-    ++fiber_->by_result;
+  if (fiber_ == nullptr)
+    return;
+  ++fiber_->by_result;
+  CEDE_CHECK(fiber_->by_result > 0, "more than 255 scopes of CancelByResult inside each other");
 }
 
 CancelByResult::~CancelByResult() {

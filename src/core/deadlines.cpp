@@ -9,9 +9,8 @@ namespace {
 constexpr std::size_t kChildren = 4;
 } // namespace
 
-void Deadlines::reserve(std::size_t count) {
-  if (count > heap_.capacity())
-    heap_.reserve(std::max(count, 2 * heap_.capacity()));
+void Deadlines::grow(std::size_t count) {
+  heap_.reserve(std::max(count, 2 * heap_.capacity()));
 }
 
 void Deadlines::insert(Waiter& waiter, Deadline deadline) noexcept {

@@ -2,8 +2,8 @@
 // The waits that end by time, as a heap. Layer core.
 //
 // Invariants: ordered by deadline and, among equal ones, by the order in which they were set. Each
-// waiter in it knows its place, so that it can be taken out. Four children a node: half the depth of
-// a binary heap, and the four stand side by side.
+// waiter in it knows its place, so that it can be taken out. Four children a node: half the depth
+// of a binary heap, and the four stand side by side.
 #pragma once
 
 #include <cede/waiter.h>
@@ -22,7 +22,10 @@ public:
   std::size_t size() const noexcept { return heap_.size(); }
 
   // Makes room for as many, so that insert() can't fail.
-  void reserve(std::size_t count);
+  void reserve(std::size_t count) {
+    if (count > heap_.capacity())
+      grow(count);
+  }
 
   void insert(Waiter& waiter, Deadline deadline) noexcept;
   void remove(Waiter& waiter) noexcept;
@@ -45,6 +48,7 @@ private:
     }
   };
 
+  void grow(std::size_t count);
   void put(std::size_t at, const Entry& entry) noexcept;
   void rise(std::size_t at, const Entry& entry) noexcept;
   void sink(std::size_t at, const Entry& entry) noexcept;

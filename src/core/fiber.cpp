@@ -5,8 +5,6 @@
 #include "scheduler_state.h"
 #include "unhandled.h"
 
-#include <algorithm>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <thread>
@@ -19,12 +17,12 @@ using core::SchedulerState;
 using detail::FiberExtras;
 using detail::FiberRecord;
 using detail::FiberStage;
+using detail::kPark;
 using detail::Outcome;
 
 namespace {
 
 // A wait for a particular call is told by the address of its name.
-constexpr char kPark[] = "park";
 constexpr char kSchedule[] = "schedule";
 constexpr char kSleep[] = "sleep";
 constexpr char kJoin[] = "join";
@@ -44,11 +42,6 @@ bool is_in(const FiberRecord& fiber, const char* wait) noexcept {
 } // namespace
 
 namespace core {
-
-FiberRecord* running_fiber() noexcept {
-  SchedulerState* scheduler = SchedulerState::driven();
-  return scheduler == nullptr || scheduler->runs_pump() ? nullptr : scheduler->current;
-}
 
 FiberExtras* extras_of(FiberRecord& fiber) noexcept {
   if (fiber.extras == nullptr)
@@ -91,11 +84,6 @@ void hand_over_lost_error(FiberRecord& fiber) noexcept {
   ++fiber.references;
   fiber.next = std::exchange(fiber.scheduler->failed, &fiber);
   fiber.scheduler->call_pump();
-}
-
-void check_thread(const FiberRecord& fiber) noexcept {
-  CEDE_CHECK(fiber.scheduler == nullptr || fiber.scheduler->is_on_its_thread(),
-             "a fiber is used on another thread than its scheduler's: use a Waker or a Remote");
 }
 
 detail::Departure run_fiber(detail::EntryHead* head, void*) {
@@ -185,7 +173,7 @@ FiberRecord& new_fiber(SchedulerState* scheduler, const FiberOptions* options, P
         throw_error(Errc::no_memory);
       extras->stack = options->stack;
       const std::string_view name = options->name.empty() ? options->stack.name : options->name;
-      std::memcpy(extras->name, name.data(), std::min(name.size(), sizeof extras->name - 1));
+      name.copy(extras->name, sizeof extras->name - 1);
     }
   }
   try {
@@ -233,6 +221,7 @@ void yield_out_of_line() {
     std::this_thread::yield();
     return;
   }
+  core::check_may_suspend(me);
   if (core::interruption_of(*me) == Interruption::throws)
     core::throw_request(*me);
   me->yields_quietly = core::has_to_report(*me);
@@ -260,7 +249,8 @@ void finish_with(void* value, void (*destroy)(void*), const void* type) {
 
 namespace {
 
-// Whether a wait of `me` for `target` would close a circle of joins in which no edge has a deadline.
+// Whether a wait of `me` for `target` would close a circle of joins in which no edge has a
+// deadline.
 bool closes_circle(const FiberRecord& me, const FiberRecord& target) noexcept {
   const FiberRecord* fiber = &target;
   while (fiber != nullptr && fiber != &me)
@@ -363,8 +353,8 @@ bool AnyFiber::cancel() const noexcept {
   return true;
 }
 
-bool AnyFiber::wake() const noexcept {
-  if (record_ == nullptr || record_->stage == FiberStage::finished)
+bool AnyFiber::wake_out_of_line() const noexcept {
+  if (record_->stage == FiberStage::finished)
     return false;
   core::check_thread(*record_);
   if (is_in(*record_, kPark))
@@ -438,13 +428,26 @@ AnyFiber current() noexcept {
   return detail::FiberAccess::reference(running_fiber());
 }
 
+NoSuspend::NoSuspend() noexcept : fiber_(running_fiber()) {
+  if (fiber_ == nullptr)
+    return;
+  ++fiber_->no_suspends;
+  CEDE_CHECK(fiber_->no_suspends > 0, "more than 255 scopes of NoSuspend inside each other");
+  fiber_->scheduler->revoke_quick_yields(); // and since nobody else runs, there are no new ones
+}
+
+NoSuspend::~NoSuspend() {
+  if (fiber_ != nullptr)
+    --fiber_->no_suspends;
+}
+
 bool yield_to(const AnyFiber& fiber) {
   FiberRecord* me = running_fiber();
+  core::check_may_suspend(me);
   FiberRecord* to = detail::FiberAccess::record(fiber);
   const auto can_run = [me](const FiberRecord& it) {
     return it.scheduler == me->scheduler && it.next != nullptr &&
-           (it.stage == FiberStage::ready ||
-            (it.stage == FiberStage::created && !it.is_cancelled));
+           (it.stage == FiberStage::ready || (it.stage == FiberStage::created && !it.is_cancelled));
   };
   if (me != nullptr && core::interruption_of(*me) != Interruption::none) {
     detail::yield_out_of_line(); // throws, or gives one turn
@@ -483,10 +486,11 @@ void sleep_until(Deadline deadline) {
     Waiter(kSleep).wait(deadline);
 }
 
-WakeReason park(Deadline deadline) {
+WakeReason detail::park_out_of_line(Deadline deadline) {
   FiberRecord& me = fiber_that_waits();
   Waiter waiter(kPark);
   if (me.has_permit && core::interruption_of(me) == Interruption::none) {
+    core::check_may_suspend(&me);
     me.has_permit = false;
     return WakeReason::woken;
   }

@@ -81,7 +81,4 @@ void destroy_values(detail::FiberRecord& fiber) noexcept;
 // It has ended: its group, if it has one, doesn't count it any more. Defined by the group.
 void leave_group(detail::FiberRecord& fiber) noexcept;
 
-// One whose record is to say it: fails a check on a thread that isn't the scheduler's.
-void check_thread(const detail::FiberRecord& fiber) noexcept;
-
 } // namespace cede::core

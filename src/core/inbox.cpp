@@ -6,8 +6,7 @@
 
 namespace cede::core {
 
-Inbox::Inbox(std::size_t post_limit)
-    : post_limit_(post_limit), poller_(os::make_waiting_poller()) {
+Inbox::Inbox(std::size_t post_limit) : post_limit_(post_limit), poller_(os::make_waiting_poller()) {
   if (poller_ == nullptr)
     throw std::bad_alloc();
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What other threads send to a scheduler: the only part of it that they touch. Layer core.
 //
-// Invariants: `head_` is the last message sent, which leads to the ones before; or the mark that the
-// inbox is closed, after which none is accepted. So acceptance and closing have one order, and each
-// message accepted is taken exactly once.
+// Invariants: `head_` is the last message sent, which leads to the ones before; or the mark that
+// the inbox is closed, after which none is accepted. So acceptance and closing have one order, and
+// each message accepted is taken exactly once.
 #pragma once
 
 #include "../os/poller.h"

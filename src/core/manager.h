@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The manager: what has ended is destroyed by it, on the pump's stack, so that nobody frees the stack
-// he stands on. Layer core.
+// The manager: what has ended is destroyed by it, on the pump's stack, so that nobody frees the
+// stack he stands on. Layer core.
 #pragma once
 
 namespace cede::core {

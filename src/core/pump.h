@@ -18,7 +18,8 @@ public:
   ~Driving();
 };
 
-// Drives until nobody is left, `deadline` has come, nobody can ever run again, or `awaited` has ended.
+// Drives until nobody is left, `deadline` has come, nobody can ever run again, or `awaited` has
+// ended.
 Progress drive(SchedulerState& scheduler, Deadline deadline,
                const detail::FiberRecord* awaited = nullptr);
 
@@ -28,7 +29,8 @@ Progress drive_one(SchedulerState& scheduler);
 // Waits until something can run.
 Progress await_work(SchedulerState& scheduler, Deadline deadline);
 
-// No fiber can ever run again: asks the idle hook, and without its help reports and ends the program.
+// No fiber can ever run again: asks the idle hook, and without its help reports and ends the
+// program.
 void end_of_all(SchedulerState& scheduler);
 
 } // namespace cede::core

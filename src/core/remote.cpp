@@ -40,6 +40,13 @@ void Remote::unref() noexcept {
     inbox_->drop();
 }
 
+Remote remote() {
+  const SchedulerState* here = SchedulerState::driven();
+  if (here == nullptr)
+    detail::throw_error(Errc::not_a_fiber);
+  return Remote(here->inbox);
+}
+
 namespace detail {
 
 Result<void> send_message(core::Inbox* inbox, Message& message) noexcept {
@@ -55,21 +62,16 @@ Result<void> send_message(core::Inbox* inbox, Message& message) noexcept {
   }
 }
 
-namespace {
+void CallState::run_reply(Message& message, SchedulerState&) {
+  auto& call = static_cast<CallState&>(message);
+  const std::shared_ptr<CallState> kept = std::move(call.sent);
+  if (call.waiter != nullptr)
+    call.waiter->fire();
+}
 
-// Tells a fiber, on its own thread, that its call has ended.
-struct Reply : Message {
-  std::shared_ptr<CallState> call;
-
-  static void run_reply(Message& message, SchedulerState&) {
-    std::unique_ptr<Reply> self(static_cast<Reply*>(&message));
-    if (self->call->waiter != nullptr)
-      self->call->waiter->fire();
-  }
-  static void discard_reply(Message& message) noexcept { delete static_cast<Reply*>(&message); }
-};
-
-} // namespace
+void CallState::discard_reply(Message& message) noexcept {
+  const std::shared_ptr<CallState> kept = std::move(static_cast<CallState&>(message).sent);
+}
 
 Result<void> prepare_call(core::Inbox* inbox, CallState& call) noexcept {
   const SchedulerState* here = SchedulerState::driven();
@@ -88,9 +90,9 @@ void end_call(const std::shared_ptr<CallState>& call) noexcept {
   call->ended_for_thread.notify_one();
   if (call->home == nullptr)
     return;
-  auto* reply = new Reply{{nullptr, Reply::run_reply, Reply::discard_reply, false}, call};
-  if (call->home->send(*reply) != core::Sent::accepted)
-    delete reply;
+  call->sent = call;
+  if (call->home->send(*call) != core::Sent::accepted)
+    call->sent.reset();
 }
 
 Result<void> wait_for_call(core::Inbox*, const std::shared_ptr<CallState>& call,

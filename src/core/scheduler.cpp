@@ -93,10 +93,10 @@ void Scheduler::set_idle(IdleHook hook) {
 void Scheduler::advance(std::chrono::nanoseconds duration) {
   check_owner(*state_);
   CEDE_CHECK(state_->options.has_test_clock, "only a test clock can be moved");
-  state_->test_time = Deadline::from_nanoseconds(
-                          detail::add_saturated(state_->test_time.time_since_epoch().count(),
-                                                duration.count()))
-                          .time();
+  state_->test_time =
+      Deadline::from_nanoseconds(
+          detail::add_saturated(state_->test_time.time_since_epoch().count(), duration.count()))
+          .time();
 }
 
 std::vector<FiberInfo> Scheduler::fibers() const {

@@ -10,7 +10,6 @@
 
 #include "../os/thread.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace cede::core {
@@ -68,6 +67,10 @@ void SchedulerState::admit(FiberRecord& fiber) noexcept {
 void SchedulerState::make_ready(FiberRecord& fiber) noexcept {
   if (fiber.is_suspended)
     return;
+  if (quick_yields > 0 && fiber.priority == current->priority) {
+    detail::link_before(*current, fiber);
+    return;
+  }
   catch_up();
   ready.push(fiber);
 }
@@ -125,10 +128,6 @@ void SchedulerState::resume(FiberRecord& fiber) noexcept {
   fiber.is_suspended = false;
   if (fiber.stage == FiberStage::created || fiber.stage == FiberStage::ready)
     make_ready(fiber);
-}
-
-void SchedulerState::revoke_quick_yields() noexcept {
-  catch_up();
 }
 
 void SchedulerState::call_pump() noexcept {
@@ -307,35 +306,15 @@ void SchedulerState::go(FiberRecord& from, FiberRecord& to) {
   detail::transfer_out_of_line(from.slot, to.slot, nullptr);
 }
 
-void SchedulerState::set_current(FiberRecord& to) noexcept {
-  ++switches;
-  current = &to;
-  if (is_each_dispatch_seen) [[unlikely]]
-    show_dispatch();
-  const bool is_quick = &to != &pump && !is_stepping && !is_each_dispatch_seen &&
-                        ready.order() != ReadyOrder::at_random && !ready.has_before(to);
-  granted_yields = quick_yields = is_quick ? std::max(until_service, 0) : 0;
-}
-
-void SchedulerState::show_dispatch() noexcept {
+void SchedulerState::see_dispatch(const FiberRecord& to) noexcept {
   if (options.times_slices)
     dispatched = time();
   if (heartbeat != nullptr)
-    heartbeat->beat(runs_pump() ? nullptr : current);
+    heartbeat->beat(&to != &pump ? &to : nullptr);
 }
 
-void SchedulerState::end_slice(const FiberRecord& me) noexcept {
-  if (is_each_dispatch_seen && options.times_slices) [[unlikely]]
-    note_slice(counted, me, time() - dispatched);
-}
-
-void SchedulerState::catch_up() noexcept {
-  const std::int32_t spent = granted_yields - quick_yields;
-  granted_yields = quick_yields = 0;
-  until_service -= spent;
-  switches += static_cast<std::uint64_t>(spent);
-  if (spent > 0 || !runs_pump())
-    ready.follow(*current);
+void SchedulerState::note_end_of_slice(const FiberRecord& me) noexcept {
+  note_slice(counted, me, time() - dispatched);
 }
 
 // When its turn to be served has come, the round ends in the pump: behind whoever is last on the

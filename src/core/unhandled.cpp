@@ -19,6 +19,12 @@ void print(const AnyFiber& fiber, const std::exception_ptr& error) noexcept {
     line << "fiber " << static_cast<std::size_t>(fiber.id());
   else
     line << "fiber " << fiber.name();
+  print_unhandled(line, error);
+}
+
+} // namespace
+
+void print_unhandled(Line& line, const std::exception_ptr& error) noexcept {
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& exception) {
@@ -27,8 +33,6 @@ void print(const AnyFiber& fiber, const std::exception_ptr& error) noexcept {
   }
   line.print();
 }
-
-} // namespace
 
 void report_unhandled(SchedulerState& scheduler, const AnyFiber& fiber,
                       std::exception_ptr error) noexcept {

@@ -71,6 +71,7 @@ void Waiter::watch(WaitList& list, WaitLink& link) noexcept {
 WakeReason Waiter::wait(Deadline deadline, WhenUnwinding rule) {
   FiberRecord& me = *fiber_;
   CEDE_CHECK(core::running_fiber() == &me, "a waiter waits in another fiber than its own");
+  core::check_may_suspend(&me);
   if (stage_ == Stage::fired)
     return reason_;
   const bool reports = core::has_to_report(me);
@@ -83,9 +84,15 @@ WakeReason Waiter::wait(Deadline deadline, WhenUnwinding rule) {
     return WakeReason::cancelled;
   }
   block(deadline);
-  if (reason_ == WakeReason::cancelled && core::has_request(me) && !reports)
-    core::throw_request(me);
+  if (core::has_request(me) && !reports)
+    detail::meet_request(me, reason_);
   return reason_;
+}
+
+void detail::meet_request(FiberRecord& me, WakeReason reason) {
+  me.scheduler->revoke_quick_yields();
+  if (reason == WakeReason::cancelled)
+    core::throw_request(me);
 }
 
 void Waiter::block(Deadline deadline) {

@@ -22,7 +22,7 @@ struct WakerState : Message {
   std::atomic<bool> is_on_its_way{false};
   const std::shared_ptr<core::Inbox> inbox;
   // owner thread only
-  FiberRecord* fiber; // null once it has ended
+  FiberRecord* fiber;          // null once it has ended
   WakerState* older = nullptr; // on the scheduler's list, until then
   WakerState* newer = nullptr;
 

@@ -24,10 +24,9 @@ public:
     DWORD milliseconds = INFINITE;
     if (until != PollTime::max()) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-          until - std::chrono::time_point_cast<std::chrono::nanoseconds>(
-                      std::chrono::steady_clock::now()));
-      milliseconds = static_cast<DWORD>(
-          std::clamp<long long>(left.count(), 0, kMostMilliseconds));
+          until -
+          std::chrono::time_point_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now()));
+      milliseconds = static_cast<DWORD>(std::clamp<long long>(left.count(), 0, kMostMilliseconds));
     }
     WaitForSingleObject(event_, milliseconds);
     return nullptr;

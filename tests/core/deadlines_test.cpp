@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Rows: L-05 L-13 L-15 L-16 L-17 L-18 L-20 X-20 X-38 X-41 D-12
+// Rows: D-01 L-05 L-13 L-15 L-16 L-17 L-18 L-20 X-20 X-38 X-41 D-12
 // Field reports: 53 56
 // Time: deadlines, their order, odd durations, and the test clock.
 #include <cede/fiber.h>
+#include <cede/remote.h>
 #include <cede/scheduler.h>
 #include <cede/time.h>
 
@@ -56,10 +57,9 @@ TEST(Deadline, sleeps_of_no_time_are_one_yield) {
         yield();
       }
     });
-    for (auto sleep : {+[] { sleep_for(0s); }, +[] { sleep_for(-1h); },
-                       +[] { sleep_for(nanoseconds::min()); },
-                       +[] { sleep_for(duration<double>(kNoNumber)); },
-                       +[] { sleep_until(now()); }}) {
+    for (auto sleep :
+         {+[] { sleep_for(0s); }, +[] { sleep_for(-1h); }, +[] { sleep_for(nanoseconds::min()); },
+          +[] { sleep_for(duration<double>(kNoNumber)); }, +[] { sleep_until(now()); }}) {
       trace += "s";
       sleep();
     }
@@ -179,6 +179,23 @@ TEST(TestClock, alfa_sleeps_while_beta_yields) {
     beta.join();
   });
   EXPECT_EQ(trace, "alfa1 beta1 beta2 beta3 beta4 beta5 alfa2 alfa3 ");
+}
+
+TEST(TestClock, posts_fibers_and_deadlines_are_served_by_one_scheduler) {
+  std::string trace;
+  Scheduler scheduler(kTestClock);
+  scheduler.spawn([&] {
+    sleep_for(30ms);
+    trace += "after(30) ";
+  });
+  scheduler.spawn([&] {
+    sleep_for(10ms);
+    trace += "before(10) ";
+  });
+  scheduler.spawn([&] { trace += "now "; });
+  EXPECT_TRUE(scheduler.remote().post([&] { trace += "post "; }));
+  scheduler.run();
+  EXPECT_EQ(trace, "post now before(10) after(30) ");
 }
 
 TEST(TestClock, is_moved_by_hand_too_and_stands_still_otherwise) {

@@ -303,6 +303,25 @@ TEST(FiberLocal, many_are_found_though_some_are_gone) {
   });
 }
 
+TEST(FiberLocal, those_that_share_a_place_in_the_table_are_found_when_one_is_gone) {
+  run(kTest, [] {
+    spawn([] {
+      std::vector<std::unique_ptr<FiberLocal<int>>> locals(20);
+      std::vector<std::unique_ptr<FiberLocal<int>>> between;
+      for (int i = 0; i < 20; ++i) {
+        auto& local = locals[static_cast<std::size_t>(i)] = std::make_unique<FiberLocal<int>>();
+        **local = i;
+        for (int other = 0; other < 63; ++other) // none of which is used
+          between.push_back(std::make_unique<FiberLocal<int>>());
+      }
+      for (std::size_t gone : {3, 4, 0, 11})
+        locals[gone].reset();
+      for (std::size_t i = 0; i < locals.size(); ++i)
+        EXPECT_TRUE(locals[i] == nullptr || **locals[i] == static_cast<int>(i)) << i;
+    }).join();
+  });
+}
+
 TEST(FiberLocal, is_the_threads_in_a_process_and_the_fibers_in_a_process_of_a_fiber) {
   FiberLocal<int> local;
   *local = 7;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Field reports: 17
 // The library holds no lock when it runs code of the user's: at a switch, at an entry's move and in
-// destructors that an unwinding runs. Seen by this program's own pthread_mutex_lock, which the linker
-// puts in place of the C library's.
+// destructors that an unwinding runs. Seen by this program's own pthread_mutex_lock, which the
+// linker puts in place of the C library's.
 #include "support/environment.h"
 #include "support/in_process.h"
 
@@ -11,6 +11,7 @@
 #include <atomic>
 #include <deque>
 #include <pthread.h>
+#include <string_view>
 
 namespace {
 
@@ -49,6 +50,8 @@ struct Witness {
 };
 
 TEST(Locks, are_not_held_at_a_switch) {
+  if (std::string_view(CEDE_TARGET) == "x86_64-win64")
+    GTEST_SKIP() << "the system's mutexes are reached by imported addresses, which aren't wrapped";
   const int before = taken;
   Process main;
   std::deque<Process> workers;

@@ -116,6 +116,17 @@ TEST(Remote, outlives_its_scheduler_and_says_that_it_is_closed) {
   EXPECT_EQ(destroyed.use_count(), 1);
 }
 
+TEST(Remote, a_scheduler_that_is_closing_runs_what_it_accepted_and_takes_no_more) {
+  int ran = 0;
+  Scheduler scheduler;
+  Remote remote = scheduler.remote();
+  EXPECT_TRUE(remote.post([&] { ++ran; }));
+  scheduler.close();
+  EXPECT_EQ(remote.post([&] { ++ran; }).error(), Errc::closed);
+  scheduler.run();
+  EXPECT_EQ(ran, 1);
+}
+
 TEST(Remote, call_gives_what_ran_on_the_other_thread_or_throws_it) {
   Scheduler scheduler;
   Remote remote = scheduler.remote();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rows: P-33 P-55 X-30 X-39
-// What else can be asked of a fiber: to stop for a while, to throw, to say when it ends, and to call
-// something at each switch.
+// Rows: L-19 P-33 P-55 X-30 X-39
+// What else can be asked of a fiber: to stop for a while, to throw, to say when it ends, and to
+// call something at each switch.
 #include <cede/fiber.h>
 #include <cede/scheduler.h>
 
@@ -179,7 +179,9 @@ TEST(OnExit, is_called_newest_first_after_the_clean_up_and_before_the_joiners) {
 TEST(OnExit, says_how_it_ended_also_of_one_that_never_ran) {
   std::vector<std::error_code> ends;
   run([&] {
-    const auto note = [&](Result<void> how) { ends.push_back(how ? std::error_code() : how.error()); };
+    const auto note = [&](Result<void> how) {
+      ends.push_back(how ? std::error_code() : how.error());
+    };
     auto fails = spawn([] { throw std::logic_error("fails"); });
     auto never = spawn([] {});
     fails.on_exit(note);
@@ -205,6 +207,57 @@ TEST(OnExit, must_not_wait_and_may_throw) {
         scheduler.run();
       },
       "a wait in what the scheduler itself calls");
+}
+
+// Adds one to a number, with the others running in between.
+void add_slowly(int& number) {
+  const int before = number;
+  yield();
+  number = before + 1;
+}
+
+TEST(NoSuspend, says_where_an_update_would_be_lost) {
+  int number = 0;
+  run([&] {
+    auto one = spawn([&] { add_slowly(number); });
+    auto other = spawn([&] { add_slowly(number); });
+    one.join();
+    other.join();
+  });
+  EXPECT_EQ(number, 1); // one is lost
+  EXPECT_DEATH(run([&] {
+                 NoSuspend whole;
+                 add_slowly(number);
+               }),
+               "a wait inside a NoSuspend scope");
+}
+
+TEST(NoSuspend, refuses_each_call_that_could_let_others_run) {
+  const auto inside = [](auto wait) {
+    return [wait] {
+      run([wait] {
+        auto ended = spawn([] {});
+        yield();
+        NoSuspend whole;
+        wait(ended);
+      });
+    };
+  };
+  const char* message = "a wait inside a NoSuspend scope";
+  EXPECT_DEATH(inside([](auto&) { yield(); })(), message);
+  EXPECT_DEATH(inside([](auto&) { sleep_for(0s); })(), message);
+  EXPECT_DEATH(inside([](auto&) { sleep_for(1s); })(), message);
+  EXPECT_DEATH(inside([](auto&) { park(); })(), message);
+  EXPECT_DEATH(inside([](auto&) { schedule(); })(), message);
+  EXPECT_DEATH(inside([](auto& ended) { yield_to(ended); })(), message);
+  run([] {
+    {
+      NoSuspend whole, nested;
+      auto other = spawn([] {});
+      other.wake();
+    }
+    yield();
+  });
 }
 
 TEST(SwitchHooks, are_called_at_each_switch_of_their_fiber_and_no_other) {

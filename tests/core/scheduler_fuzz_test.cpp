@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Rows: L-02 L-09 L-17 P-44 P-45 P-47 X-18
 // Field reports: 40 53 55
-// Random programs of fibers against a model that is too simple to be wrong: queues and a sorted list.
-// CEDE_FUZZ_SECONDS says for how long, CEDE_FUZZ_SEED where to begin; a failure prints its seed.
+// Random programs of fibers against a model that is too simple to be wrong: queues and a sorted
+// list. CEDE_FUZZ_SECONDS says for how long, CEDE_FUZZ_SEED where to begin; a failure prints its
+// seed.
 #include "support/environment.h"
 
 #include <cede/fiber.h>
@@ -23,7 +24,19 @@ namespace {
 constexpr int kFibers = 12;
 constexpr int kMostSteps = 10;
 
-enum class Op { yield, park, park_until, wake, sleep, cancel, join, set_priority, yield_to, schedule, make_ready };
+enum class Op {
+  yield,
+  park,
+  park_until,
+  wake,
+  sleep,
+  cancel,
+  join,
+  set_priority,
+  yield_to,
+  schedule,
+  make_ready
+};
 constexpr int kOps = 11;
 
 struct Step {
@@ -47,10 +60,10 @@ std::vector<Program> random_programs(std::uint64_t seed) {
     program.swallows = below(5) == 0;
     for (int step = below(kMostSteps); step >= 0; --step) {
       const Op op = static_cast<Op>(below(kOps));
-      // A park of no time ends when the scheduler next looks at the clock: the model has no such moment.
+      // A park of no time ends when the scheduler next looks at the clock: the model has no such
+      // moment.
       const int least = op == Op::set_priority ? kPriorityMin : op == Op::park_until ? 1 : 0;
-      program.steps.push_back(
-          {op, below(kFibers), least + below(op == Op::set_priority ? 8 : 4)});
+      program.steps.push_back({op, below(kFibers), least + below(op == Op::set_priority ? 8 : 4)});
     }
   }
   return programs;
@@ -162,13 +175,13 @@ private:
     std::size_t step = 0;
     bool started = false, ended = false, ok = true, cancelled = false, permit = false;
     bool ready = false;
-    bool resumes = false;      // its step has begun
-    const char* answer = "";   // of the wait that has ended
-    Op wait = Op::yield;       // while it waits
+    bool resumes = false;    // its step has begun
+    const char* answer = ""; // of the wait that has ended
+    Op wait = Op::yield;     // while it waits
     bool waits = false;
-    bool throws = false;       // when it runs again
-    bool yields = false;       // it left and stayed ready
-    std::vector<int> joiners;  // in turn
+    bool throws = false;      // when it runs again
+    bool yields = false;      // it left and stayed ready
+    std::vector<int> joiners; // in turn
   };
   struct Sleeper {
     long time;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Rows: L-02 L-06 L-08 L-10 L-11 L-12 P-51 P-52 P-53 P-54 P-56 X-01 X-06 X-07 X-08 X-09 X-10 X-11
-// Rows: X-12 X-13 X-15 X-16 X-17 X-18 X-26 X-39 X-42 D-10 D-23 D-25 D-26
+// Rows: L-02 L-06 L-08 L-10 L-11 L-12 L-21 P-51 P-52 P-53 P-54 P-56 X-01 X-06 X-07 X-08 X-09
+// Rows: X-10 X-11 X-12 X-13 X-15 X-16 X-17 X-18 X-25 X-26 X-39 X-42 D-10 D-23 D-25 D-26
 // Field reports: 44 53 60
 // Schedulers: the ways to drive one, and how it ends.
+#include "../../src/core/stack.h"
+
 #include "support/environment.h"
 
 #include <cede/fiber.h>
@@ -173,8 +175,7 @@ TEST(Scheduler, an_error_that_nobody_joins_is_a_line_on_standard_error_by_defaul
   auto kept = scheduler.spawn([] { throw std::runtime_error("kept"); });
   scheduler.spawn(FiberOptions{.name = "loud"}, [] { throw std::runtime_error("lost"); });
   scheduler.run();
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "cede: an exception ended fiber loud: lost\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "cede: an exception ended fiber loud: lost\n");
   testing::internal::CaptureStderr();
   kept = {};
   scheduler.run();
@@ -410,6 +411,18 @@ TEST(Scheduler, ten_thousand_fibers_take_no_thread) {
     sleep_for(2ms);
   });
   EXPECT_EQ(woken, count);
+}
+
+TEST(Scheduler, threads_that_had_one_leave_no_stack_behind) {
+  const std::size_t before = core::count_stacks().in_use;
+  for (int i = 0; i < 3; ++i)
+    std::thread([] {
+      run([] {
+        auto child = spawn([] { yield(); });
+        child.join();
+      });
+    }).join();
+  EXPECT_EQ(core::count_stacks().in_use, before);
 }
 
 TEST(Scheduler, metrics_move_with_their_causes) {

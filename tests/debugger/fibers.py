@@ -29,7 +29,7 @@ BACKTRACES = {
     "3": ["yield_for_ever", "cede_entry"],
     "4": ["cede_switch", "join_other", "cede_entry"],
     "5": ["cede_switch", "sleep_long", "cede_entry"],
-    "6": ["cede_switch", "generate", "cede_entry"],
+    "6": ["generate", "cede_entry"],
     "7": ["fiber 7 has not started"],
 }
 

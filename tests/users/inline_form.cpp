@@ -14,9 +14,11 @@
 #include <exception>
 #include <memory>
 
-#if defined(__x86_64__)
 #include <alloca.h>
+#if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__ARM_FEATURE_SVE)
+#include <arm_sve.h>
 #endif
 
 namespace {
@@ -80,6 +82,41 @@ int failures = 0;
                  "st(5)", "st(6)", "st(7)", "mm0", "mm1", "mm2", "mm3", "mm4", "mm5", "mm6", "mm7",
                  "cc", "memory" DIRTY_WIDE_CLOBBERS);
 }
+#elif defined(__aarch64__)
+#ifdef __ARM_FEATURE_SVE
+#define DIRTY_PREDICATES                                                                           \
+  ".irp number, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n\t"                                         \
+  "pfalse p\\number\\().b\n\t"                                                                     \
+  ".endr\n\t"
+#define DIRTY_PREDICATE_CLOBBERS                                                                   \
+  , "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14", \
+      "p15"
+#else
+#define DIRTY_PREDICATES
+#define DIRTY_PREDICATE_CLOBBERS
+#endif
+
+// The same. x19 and x29 can't be overwritten: they travel.
+[[gnu::always_inline]] inline void dirty_registers() {
+  asm volatile(DIRTY_PREDICATES ".irp number, 3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,20,21,22,23,24,"
+                                "25,26,27,28,30\n\t"
+                                "mvn x\\number, xzr\n\t"
+                                ".endr\n\t"
+                                ".irp number, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,"
+                                "21,22,23,24,25,26,27,28,29,30,31\n\t"
+                                "movi v\\number\\().16b, 0x5a\n\t"
+                                ".endr\n\t"
+                                "mvn x18, xzr\n\t" // Linux leaves it to programs
+                                "msr nzcv, x3"
+               :
+               :
+               : "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15",
+                 "x16", "x17", "x18", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28",
+                 "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",
+                 "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",
+                 "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc",
+                 "memory" DIRTY_PREDICATE_CLOBBERS);
+}
 #else
 [[gnu::always_inline]] inline void dirty_registers() {}
 #endif
@@ -134,11 +171,20 @@ std::uint64_t seed = 0x9e3779b97f4a7c15;
 #undef SUM
 }
 
+// Any register that a double may be in.
+#if defined(__AVX512F__)
+#define DOUBLE "v"
+#elif defined(__x86_64__)
+#define DOUBLE "x"
+#elif defined(__aarch64__)
+#define DOUBLE "w"
+#endif
+
 [[gnu::noinline]] void keep_doubles(Sides& sides) {
 #define DECLARE(i) double d##i = static_cast<double>(draw() >> 12);
-#define RENEW(i) asm volatile("" : "+x"(d##i));
+#define RENEW(i) asm volatile("" : "+" DOUBLE(d##i));
 #define SUM(i) +d##i*(2 * i + 1)
-#if defined(__x86_64__)
+#ifdef DOUBLE
   LIST(DECLARE)
   const double before = 0 LIST(SUM);
   for (int n = 0; n < 3; ++n) {
@@ -186,9 +232,26 @@ std::uint64_t seed = 0x9e3779b97f4a7c15;
 #define SUM(i) +k##i*(2 * i + 1)
   LIST_OF_EIGHT(DECLARE)
   const int masks_before = 0 LIST_OF_EIGHT(SUM);
+  LIST_OF_EIGHT(RENEW)
   transfer(sides.main, sides.worker);
+  LIST_OF_EIGHT(RENEW)
   const int masks_after = 0 LIST_OF_EIGHT(SUM);
   expect(masks_before == masks_after, "mask registers");
+#undef DECLARE
+#undef RENEW
+#undef SUM
+#endif
+#if defined(__ARM_FEATURE_SVE)
+#define DECLARE(i) svbool_t p##i = svwhilelt_b8(std::uint64_t{0}, draw() % 16);
+#define RENEW(i) asm volatile("" : "+Upa"(p##i));
+#define SUM(i) +svcntp_b8(svptrue_b8(), p##i) * (2 * i + 1)
+  LIST(DECLARE)
+  const std::uint64_t predicates_before = 0 LIST(SUM);
+  LIST(RENEW)
+  transfer(sides.main, sides.worker);
+  LIST(RENEW)
+  const std::uint64_t predicates_after = 0 LIST(SUM);
+  expect(predicates_before == predicates_after, "predicates");
 #undef DECLARE
 #undef RENEW
 #undef SUM

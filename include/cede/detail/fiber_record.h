@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A fiber as its scheduler and the inlined parts of cede see it.
 //
-// Invariants: a record that is created or ready and not suspended is on exactly one ready ring, that
-// of its priority; one that waits is on none, and its waiter knows on which lists it is. The record stays
-// until the fiber has ended and the last handle is gone, also if the scheduler is gone before.
+// Invariants: a record that is created or ready and not suspended is on exactly one ready ring,
+// that of its priority; one that waits is on none, and its waiter knows on which lists it is. The
+// record stays until the fiber has ended and the last handle is gone, also if the scheduler is gone
+// before.
 #pragma once
 
 #include <cede/detail/compiler.h>
@@ -76,7 +77,8 @@ struct FiberRecord {
   std::uint32_t references = 0; // handles, and one for the fiber until it has ended
   std::uint16_t throws = 0;     // how often a cancellation was thrown in it; it has a limit
   std::uint16_t shields = 0;    // Shields in scope
-  std::uint16_t by_result = 0;  // CancelByResults in scope
+  std::uint8_t by_result = 0;   // CancelByResults in scope
+  std::uint8_t no_suspends = 0; // NoSuspends in scope
   std::int8_t priority = 0;
   FiberStage stage = FiberStage::created;
   Outcome outcome = Outcome::none;
@@ -91,7 +93,7 @@ struct FiberRecord {
   bool is_result_taken : 1 = false; // by the join of one that can't be copied, or of an exception
   bool is_claimed : 1 = false;      // its exception is its group's, until that is gone
   bool uses_thread_values : 1 = false; // as its FiberLocals: the main of run()
-  FiberExtras* extras = nullptr;    // what few fibers have
+  FiberExtras* extras = nullptr;       // what few fibers have
   Place spawned;
 
   // The body, and after its end the result or the exception.
@@ -99,5 +101,14 @@ struct FiberRecord {
 };
 
 static_assert(sizeof(FiberRecord) <= 256);
+
+// In front of `place`, which is on a ready ring: behind everybody else if that is the one that
+// runs.
+inline void link_before(FiberRecord& place, FiberRecord& fiber) noexcept {
+  fiber.next = &place;
+  fiber.prev = place.prev;
+  place.prev->next = &fiber;
+  place.prev = &fiber;
+}
 
 } // namespace cede::detail

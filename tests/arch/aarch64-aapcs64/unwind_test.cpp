@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <span>
@@ -40,6 +41,8 @@ struct Walk {
   std::uintptr_t outermost = 0; // 0 if it found no end
   bool met_probe = false;
   std::uint64_t kept[std::size(arch::Target::kSavedRegisters)] = {}; // as the probe had them
+  std::uint64_t last[std::size(arch::Target::kSavedRegisters)] = {}; // in the frame before
+  bool has_invented = false; // registers of a process that hasn't started
 };
 
 // DWARF's numbers of the first registers of Target::kSavedRegisters: x19 to x29, d8 to d15.
@@ -54,11 +57,18 @@ _Unwind_Reason_Code see(_Unwind_Context* context, void* argument) {
   if (frame == 0)
     return _URC_NO_REASON; // this is how the unwinder shows the end
   walk.outermost = frame;
+  // Who is about to start a process has loaded nothing for it but sp and what travels.
+  const bool is_about_to_start = frame == reinterpret_cast<std::uintptr_t>(cede_entry);
+  for (std::size_t i = 0; i < kUnwound; ++i) {
+    const std::uint64_t value = _Unwind_GetGR(context, number_of(i));
+    const bool travels = number_of(i) == 19 || number_of(i) == 29;
+    walk.has_invented |= is_about_to_start && !travels && value != walk.last[i];
+    walk.last[i] = value;
+  }
   const std::uintptr_t probe = reinterpret_cast<std::uintptr_t>(cede_probe);
   if (!walk.met_probe && frame >= probe && frame < probe + 1024) {
     walk.met_probe = true;
-    for (std::size_t i = 0; i < kUnwound; ++i)
-      walk.kept[i] = _Unwind_GetGR(context, number_of(i));
+    std::copy_n(walk.last, kUnwound, walk.kept);
   }
   return _URC_NO_REASON;
 }
@@ -82,7 +92,8 @@ bool has_values_of(const Walk& seen, std::uint64_t seed) {
 
 // Stops once at each instruction that it was given and notes where the stack ended there: m in
 // main, p at a process's entry, l in cede_leave, which has no frame to return to, ? elsewhere; r if
-// the registers that the probe had filled on that stack were other than it left them.
+// the registers that the probe had filled on that stack were other than it left them, u if a
+// register was found on a stack where nobody has saved any.
 class Tracer {
 public:
   Tracer() : end_of_main_(walk().outermost) {
@@ -143,6 +154,8 @@ private:
       letter = 'l';
     if (seen.met_probe && !has_values_of(seen, letter == 'm' ? kSeedOfMain : kSeedOfProcess))
       letter = 'r';
+    if (seen.has_invented)
+      letter = 'u';
     ++count_;
     if (ends_.empty() || ends_.back() != letter)
       ends_ += letter;
@@ -174,6 +187,12 @@ void transfer_by_probe(Process& from, Process& to, std::uint64_t seed) {
   EXPECT_EQ(cede_probe(&execution_of(from).context, &execution_of(to).context, seed), 0u);
 }
 
+// Where a process will start, leaves what is no register's value.
+void dirty_stack_of(Process& created) {
+  auto* record = static_cast<std::uint64_t*>(execution_of(created).context.sp);
+  std::fill(record - 200, record, 0xdddddddddddddddd);
+}
+
 // Traces two executions that switch to each other by `change` until the stack of the second is
 // unwound. What was stopped at once is not again, so each part is seen on first use.
 template <class Change>
@@ -186,6 +205,7 @@ void trace_both_directions(Tracer& tracer, Change change) {
         change(process, main, kSeedOfProcess);
       return Next{main};
     }).value();
+    dirty_stack_of(process);
     change(main, process, kSeedOfMain);
     EXPECT_EQ(tracer.take_ends(), "mpm") << "from main to a new process and back";
     change(main, process, kSeedOfMain);

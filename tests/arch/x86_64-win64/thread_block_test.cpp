@@ -3,6 +3,7 @@
 // Field reports: 9 10
 // What Windows keeps of a stack in the thread information block, and what of the system relies on
 // it.
+#include "../../../arch/arch.h"
 #include "support/text.h"
 
 #include <cede/process.h>
@@ -183,6 +184,45 @@ TEST(ThreadBlock, has_another_fiber_for_each_process) {
   block().FiberData = earlier;
   EXPECT_EQ(first_seen, &of_thread); // it starts with that of who enters it
   EXPECT_EQ(kept, &of_process);
+}
+
+// Not on the stack that runs: there the system would call them.
+EXCEPTION_REGISTRATION_RECORD list_of_thread, list_of_process;
+
+TEST(ThreadBlock, has_another_list_of_handlers_for_each_process_and_none_at_first) {
+  Process main, process;
+  EXCEPTION_REGISTRATION_RECORD* const earlier = block().ExceptionList;
+  std::uintptr_t first_seen = 0;
+  void* kept = nullptr;
+  auto entry = [&](void*) {
+    first_seen = address_of(block().ExceptionList);
+    block().ExceptionList = &list_of_process;
+    transfer(process, main);
+    kept = block().ExceptionList;
+    return Next{main};
+  };
+  newprocess(process, entry).value();
+  block().ExceptionList = &list_of_thread;
+  transfer(main, process);
+  EXPECT_EQ(block().ExceptionList, &list_of_thread);
+  transfer(main, process);
+  EXPECT_EQ(block().ExceptionList, &list_of_thread);
+  block().ExceptionList = earlier;
+  EXPECT_EQ(first_seen, static_cast<std::uintptr_t>(CEDE_FIRST_EXCEPTION_LIST));
+  EXPECT_EQ(kept, &list_of_process);
+}
+
+TEST(ThreadBlock, has_the_same_stack_guarantee_for_every_new_process) {
+  ULONG first_seen = 0;
+  ULONG after = 0;
+  std::thread([&] {
+    ULONG of_thread = 0x6000;
+    SetThreadStackGuarantee(&of_thread);
+    in_process([&] { SetThreadStackGuarantee(&first_seen); }); // asks only
+    SetThreadStackGuarantee(&after);
+  }).join();
+  EXPECT_EQ(first_seen, ULONG{CEDE_FIRST_GUARANTEED_BYTES});
+  EXPECT_EQ(after, 0x6000u);
 }
 
 struct Visit {

@@ -11,8 +11,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
 #include <vector>
 #include <windows.h>
 
@@ -85,9 +87,11 @@ TEST(Unwind, a_captured_back_trace_ends_at_the_entry) {
 
 // What one instruction of the target's code was found to be called from.
 struct Step {
-  std::uintptr_t offset;   // of the instruction, from cede_switch
-  std::uintptr_t function; // of the caller, or 0 for the end of the stack
-  std::uint64_t seed;      // of the caller's registers, if it is the probe and all of them fit
+  static constexpr std::uintptr_t kNoFunction = 1; // the caller's address is no code
+  std::uintptr_t routine;                          // of the target
+  std::uintptr_t offset;                           // of the instruction, from there
+  std::uintptr_t function;                         // of the caller, or 0 for the end of the stack
+  std::uint64_t seed; // of the caller's registers, if it is the probe and all of them fit
 };
 
 std::vector<Step>* steps = nullptr;
@@ -116,22 +120,31 @@ LONG NTAPI on_step(EXCEPTION_POINTERS* exception) {
   CONTEXT context = *exception->ContextRecord;
   if (!is_last)
     exception->ContextRecord->EFlags |= kTrapFlag;
-  const std::uintptr_t function = function_of(context.Rip);
-  if (function == start_of(cede_switch) || function == start_of(cede_entry) ||
-      function == start_of(cede_leave)) {
-    const std::uintptr_t offset = context.Rip - start_of(cede_switch);
+  const std::uintptr_t routine = function_of(context.Rip);
+  if (routine == start_of(cede_switch) || routine == start_of(cede_entry) ||
+      routine == start_of(cede_leave)) {
+    const std::uintptr_t offset = context.Rip - routine;
     unwind(context);
-    const std::uintptr_t caller = context.Rip == 0 ? 0 : function_of(context.Rip);
-    steps->push_back({offset, caller, caller == start_of(cede_probe) ? seed_of(context) : 0});
+    std::uintptr_t caller = 0;
+    if (context.Rip != 0)
+      caller = std::max(function_of(context.Rip), Step::kNoFunction);
+    const std::uint64_t seed = caller == start_of(cede_probe) ? seed_of(context) : 0;
+    steps->push_back({routine, offset, caller, seed});
   }
   return EXCEPTION_CONTINUE_EXECUTION;
 }
 
-// Leaves what looks like code where the next frames will be.
+// Leaves what looks like code where the next frames will be,
 [[gnu::noinline]] void dirty_stack() {
   volatile std::uintptr_t words[200];
   for (volatile std::uintptr_t& word : words)
     word = start_of(dirty_stack);
+}
+
+// and where a process will start.
+void dirty_stack_of(Process& created) {
+  auto* record = static_cast<std::uintptr_t*>(execution_of(created).context.sp);
+  std::fill(record - 200, record, start_of(dirty_stack));
 }
 
 unsigned probe_transfer(Process& from, Process& to, std::uint64_t seed) {
@@ -143,31 +156,38 @@ unsigned probe_transfer(Process& from, Process& to, std::uint64_t seed) {
   return cede_probe(&leaving.context, &entering.context, seed);
 }
 
-// Each step of: main enters a process, which goes back, is resumed, and ends.
-std::vector<Step> trace_of_a_life(std::uint64_t seed_of_main, std::uint64_t seed_of_process) {
+constexpr std::uint64_t kMain = 0x111000000;
+constexpr std::uint64_t kProcess = 0x222000000;
+
+// Each step of: main enters a process, which goes back, is resumed, and ends as `end` says. That
+// leads to a second process, which ends at once.
+template <class End>
+std::vector<Step> trace_of_a_life(End end) {
   std::vector<Step> traced;
   traced.reserve(10'000);
   steps = &traced;
   is_last = false;
-  Process main, process;
+  Process main, process, heir;
   auto entry = [&](void*) {
-    probe_transfer(process, main, seed_of_process);
-    return Next{main};
+    probe_transfer(process, main, kProcess);
+    end(process, heir);
+    return Next{heir};
   };
   newprocess(process, entry).value();
+  newprocess(heir, [&](void*) { return Next{main}; }).value();
+  dirty_stack_of(process);
+  dirty_stack_of(heir);
   void* handler = AddVectoredExceptionHandler(1, on_step);
   asm volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" : : : "memory", "cc");
-  probe_transfer(main, process, seed_of_main);
-  probe_transfer(main, process, seed_of_main);
+  probe_transfer(main, process, kMain);
+  probe_transfer(main, process, kMain);
   is_last = true;
   RemoveVectoredExceptionHandler(handler);
   return traced;
 }
 
 TEST(Unwind, finds_a_whole_side_at_every_instruction_of_the_switch) {
-  constexpr std::uint64_t kMain = 0x111000000;
-  constexpr std::uint64_t kProcess = 0x222000000;
-  const std::vector<Step> traced = trace_of_a_life(kMain, kProcess);
+  const std::vector<Step> traced = trace_of_a_life([](Process&, Process&) {});
   int of_main = 0;
   int of_process = 0;
   int at_end = 0;
@@ -181,10 +201,26 @@ TEST(Unwind, finds_a_whole_side_at_every_instruction_of_the_switch) {
     of_process += step.seed == kProcess;
     at_end += step.function == 0;
   }
-  // Main's routine is passed through twice, the process's once; the entry and the end once.
+  // Main's routine is passed through twice, the process's once; entries and ends twice.
   EXPECT_GT(of_main, 100);
   EXPECT_GT(of_process, 50);
-  EXPECT_GT(at_end, 20);
+  EXPECT_GT(at_end, 40);
+}
+
+TEST(Unwind, finds_the_end_of_the_stack_once_a_process_leaves_for_good) {
+  const std::vector<Step> traced = trace_of_a_life([](Process& process, Process& heir) {
+    execution_of(process).gate = detail::Gate::finished;
+    execution_of(heir).gate = detail::Gate::running;
+    dirty_stack();
+    cede_leave(&execution_of(heir).context, nullptr);
+  });
+  std::string ends; // of the steps in cede_leave: a caller or the end of the stack
+  for (const Step& step : traced)
+    if (step.routine == start_of(cede_leave))
+      ends += step.function == 0 ? 'e' : 'c';
+  // The caller is there until its return address is overwritten; the heir passes the rest only.
+  EXPECT_EQ(ends.find("cccee"), 0u) << ends;
+  EXPECT_EQ(ends.find('c', 3), std::string::npos) << ends;
 }
 
 } // namespace

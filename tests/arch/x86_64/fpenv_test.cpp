@@ -81,15 +81,15 @@ TEST(ControlBits, belong_to_the_process_in_both_forms) {
 }
 
 // Raises a status flag and goes back: by transfer(), out of line, or by ending.
-enum class Way { users_call, out_of_line, end };
+enum class Return { users_call, out_of_line, end };
 
-void raise_and_go_back(Way way, unsigned flag) {
+void raise_and_go_back(Return way, unsigned flag) {
   Process main, worker;
   newprocess(worker, [&](void*) {
     _mm_setcsr(_mm_getcsr() | flag);
-    if (way == Way::users_call)
+    if (way == Return::users_call)
       transfer(worker, main);
-    else if (way == Way::out_of_line)
+    else if (way == Return::out_of_line)
       detail::transfer_out_of_line(execution_of(worker), execution_of(main), nullptr);
     return Next{main};
   }).value();
@@ -99,8 +99,8 @@ void raise_and_go_back(Way way, unsigned flag) {
 TEST(StatusFlags, that_differ_load_nothing) {
   if (on_valgrind())
     GTEST_SKIP() << "valgrind has no status flags";
-  raise_and_go_back(Way::users_call, 0); // this thread is known from here on
-  for (Way way : {Way::users_call, Way::out_of_line, Way::end}) {
+  raise_and_go_back(Return::users_call, 0); // this thread is known from here on
+  for (Return way : {Return::users_call, Return::out_of_line, Return::end}) {
     for (unsigned flag = 1; flag < 0x40; flag <<= 1) {
       _mm_setcsr(kDefault.mxcsr);
       raise_and_go_back(way, flag);
