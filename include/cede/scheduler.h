@@ -188,10 +188,11 @@ private:
 //   Blocks    the thread
 //   Throws    what `main` threw; std::system_error as spawn
 template <class F>
-auto run(SchedulerOptions options, F main) -> std::invoke_result_t<F&>;
+auto run(SchedulerOptions options, F main, detail::Place place = CEDE_CALLER)
+    -> std::invoke_result_t<F&>;
 template <class F>
-auto run(F main) -> std::invoke_result_t<F&> {
-  return run(SchedulerOptions{}, std::move(main));
+auto run(F main, detail::Place place = CEDE_CALLER) -> std::invoke_result_t<F&> {
+  return run(SchedulerOptions{}, std::move(main), place);
 }
 
 // As run() on each of `threads` threads at once, the calling one among them, with a scheduler each.
@@ -222,10 +223,10 @@ void run_on_threads(unsigned threads, void (*body)(void* argument, unsigned numb
 } // namespace detail
 
 template <class F>
-auto run(SchedulerOptions options, F main) -> std::invoke_result_t<F&> {
+auto run(SchedulerOptions options, F main, detail::Place place) -> std::invoke_result_t<F&> {
   using R = std::invoke_result_t<F&>;
   Scheduler scheduler(std::move(options));
-  Fiber<R> first = scheduler.spawn(FiberOptions{.name = "main"}, std::move(main));
+  Fiber<R> first = scheduler.spawn(FiberOptions{.name = "main"}, std::move(main), place);
   detail::run_main(scheduler, first);
   return first.join();
 }

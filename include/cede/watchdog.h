@@ -51,6 +51,8 @@ using OverrunHandler = std::function<void(const Overrun& overrun)>;
 // to the handler that was there before; one that the program installs later, or blocking SIGURG,
 // costs the backtraces. There are none on Windows and without <execinfo.h>. Linked with -rdynamic,
 // a program's own functions have names in the text.
+//
+// A child that fork() makes is not watched, and must not destroy what it has inherited.
 //   Thread    made and destroyed on the scheduler's, before the scheduler; one a scheduler
 class Watchdog {
 public:

@@ -5,8 +5,9 @@ It reads memory only, so it works on a stopped program and on a core file alike.
 of the program's symbols and the debugging information of one file of the library, which every build
 of it has until it is stripped.
 
-A core file that the kernel wrote has every stack. generate-core-file gives up a mapping at the first
-page that it can't read, so it leaves out the stacks where guards are made by MADV_GUARD_INSTALL.
+A core file that the kernel wrote has every stack. generate-core-file gives up a mapping at the
+first page that it can't read: it leaves out the stacks where guards are made by
+MADV_GUARD_INSTALL.
 """
 
 import gdb
@@ -76,7 +77,7 @@ class Scheduler:
         self.joiners = {int(fiber.record["joiners"].address): fiber.id for fiber in self.fibers}
 
     def _fibers(self):
-        record_type = gdb.lookup_type("cede::detail::FiberRecord").pointer()
+        record_type = self.state["pump"].type.pointer()
         block = self.state["records"]["blocks_"]
         while int(block) != 0:
             first = block["memory"].address.cast(record_type)
@@ -99,8 +100,12 @@ class Scheduler:
 
 def schedulers():
     """All of the program, oldest first."""
+    # Not by an expression: those are of the selected frame's language, which may be C.
+    symbol = gdb.lookup_global_symbol("cede::core::schedulers")
+    if symbol is None:
+        raise gdb.GdbError("this program has no schedulers of cede, or no debugging information")
     try:
-        state = gdb.parse_and_eval("cede::core::schedulers")
+        state = symbol.value()
         states = []
         while int(state) != 0:
             states.append(state.dereference())
@@ -174,7 +179,7 @@ class FiberUnwinder(Unwinder):
         gdb.invalidate_cached_frames()
 
     def depth(self):
-        """How many frames stand in front of the fiber's: the claimed one and what it has inlined."""
+        """How many frames stand before the fiber's: the claimed one and what it has inlined."""
         frame = gdb.newest_frame()
         depth = 1
         while frame.type() == gdb.INLINE_FRAME:
@@ -241,7 +246,8 @@ class CedeFibers(gdb.Command):
         for scheduler in schedulers():
             thread = scheduler.thread()
             where = "thread %d" % thread.num if thread is not None else "a thread that isn't there"
-            print("scheduler %d on %s, %d fibers" % (scheduler.number, where, len(scheduler.fibers)))
+            count = len(scheduler.fibers)
+            print("scheduler %d on %s, %d fibers" % (scheduler.number, where, count))
             rows = [heads] + [
                 (
                     str(fiber.id),

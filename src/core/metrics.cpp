@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <string_view>
+#include <utility>
 
 namespace cede {
 
@@ -81,14 +82,12 @@ std::string to_text(const SchedulerMetrics& metrics) {
   text.add("longest_slice_us", metrics.longest_slice);
   text.add("longest_slice_id", metrics.longest_slice_id);
   text.add_quoted("longest_slice_name", metrics.longest_slice_name);
-  for (std::size_t i = 0; i < metrics.late.size(); ++i) {
-    if (metrics.late[i] == 0)
-      continue;
-    const bool is_last = i == metrics.late.size() - 1;
-    const std::uint64_t limit = std::uint64_t{1} << (is_last ? i - 1 : i);
-    text.add((is_last ? "late_above_" : "late_below_") + std::to_string(limit) + "us",
-             metrics.late[i]);
-  }
+  std::uint64_t limit = 1;
+  for (std::size_t i = 0; i < metrics.late.size() - 1; ++i, limit *= 2)
+    if (metrics.late[i] > 0)
+      text.add("late_below_" + std::to_string(limit) + "us", metrics.late[i]);
+  if (metrics.late.back() > 0)
+    text.add("late_above_" + std::to_string(limit / 2) + "us", metrics.late.back());
   return text.take();
 }
 

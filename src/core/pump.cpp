@@ -23,6 +23,16 @@ namespace {
 
 constexpr std::size_t kAllPosts = std::numeric_limits<std::size_t>::max();
 
+// For a watchdog: the pump works, or leaves.
+void beat(const SchedulerState& scheduler) noexcept {
+  if (scheduler.heartbeat != nullptr)
+    scheduler.heartbeat->beat(nullptr);
+}
+void rest(const SchedulerState& scheduler) noexcept {
+  if (scheduler.heartbeat != nullptr)
+    scheduler.heartbeat->rest();
+}
+
 // The posts that are there now, not those that they make: they can't keep the fibers from running.
 void run_posts(SchedulerState& scheduler, std::size_t most) {
   std::size_t count = std::min(most, scheduler.inbox->posts_waiting() + 1);
@@ -31,6 +41,7 @@ void run_posts(SchedulerState& scheduler, std::size_t most) {
     detail::Message* message = scheduler.inbox->take();
     if (message == nullptr)
       return;
+    beat(scheduler);
     is_post = message->is_counted;
     message->run(*message, scheduler);
     count -= is_post ? 1 : 0;
@@ -53,16 +64,6 @@ void wake_the_due(SchedulerState& scheduler) {
       note_lateness(counted, scheduler.served - due);
     waiter->fire(WakeReason::timed_out);
   }
-}
-
-// For a watchdog: the pump works, or leaves.
-void beat(const SchedulerState& scheduler) noexcept {
-  if (scheduler.heartbeat != nullptr)
-    scheduler.heartbeat->beat(nullptr);
-}
-void rest(const SchedulerState& scheduler) noexcept {
-  if (scheduler.heartbeat != nullptr)
-    scheduler.heartbeat->rest();
 }
 
 void serve(SchedulerState& scheduler, std::size_t most_posts) {

@@ -26,7 +26,7 @@ public:
 
   // Async-signal-safe: on the thread itself. False if nothing was asked of it.
   bool answer(const void* interrupted_at) noexcept;
-  BacktraceTarget* outer() const noexcept { return outer_; }
+  BacktraceTarget* older() const noexcept { return older_.load(std::memory_order_relaxed); }
 
 private:
   // Whoever changes it from `asked` owns the frames until the next change.
@@ -35,7 +35,7 @@ private:
   std::atomic<Stage> stage_{Stage::idle};
   std::size_t count_ = 0;
   void* frames_[kMostFrames];
-  BacktraceTarget* outer_ = nullptr; // the same thread's, made before
+  std::atomic<BacktraceTarget*> older_{nullptr}; // the same thread's, made before
   unsigned long long thread_ = 0;
 };
 

@@ -34,8 +34,8 @@ namespace {
 constexpr int kSignal = SIGURG;
 struct sigaction earlier;
 
-// Read by the handler on the same thread.
-constinit thread_local std::atomic<BacktraceTarget*> innermost{nullptr};
+// Of this thread; they follow by older(). Atomic, since the handler may interrupt a change.
+constinit thread_local std::atomic<BacktraceTarget*> newest{nullptr};
 
 const void* program_counter(const void* context) noexcept {
   const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
@@ -52,8 +52,8 @@ const void* program_counter(const void* context) noexcept {
 void on_signal(int number, siginfo_t* info, void* context) {
   const int error = errno;
   bool is_ours = false;
-  for (BacktraceTarget* target = innermost.load(std::memory_order_relaxed); target != nullptr;
-       target = target->outer())
+  for (BacktraceTarget* target = newest.load(std::memory_order_relaxed); target != nullptr;
+       target = target->older())
     is_ours = target->answer(program_counter(context)) || is_ours;
   if (!is_ours && (earlier.sa_flags & SA_SIGINFO))
     earlier.sa_sigaction(number, info, context);
@@ -75,16 +75,19 @@ bool install_handler() noexcept {
 
 } // namespace
 
-BacktraceTarget::BacktraceTarget() noexcept : outer_(innermost.load()) {
+BacktraceTarget::BacktraceTarget() noexcept : older_(newest.load()) {
   static_assert(sizeof(pthread_t) <= sizeof thread_);
   thread_ = (unsigned long long)pthread_self(); // a number or a pointer
   enter_fault_stack();                          // a fiber's may be too small to walk it on
-  innermost.store(this);
+  newest.store(this);
   [[maybe_unused]] static const bool is_installed = install_handler();
 }
 
 BacktraceTarget::~BacktraceTarget() {
-  innermost.store(outer_);
+  std::atomic<BacktraceTarget*>* place = &newest;
+  while (place->load() != this)
+    place = &place->load()->older_;
+  place->store(older());
 }
 
 std::size_t BacktraceTarget::take(void* (&frames)[kMostFrames],

@@ -457,6 +457,11 @@ TEST(Scheduler, says_where_each_fiber_was_spawned) {
   EXPECT_EQ(scheduler.fibers().back().spawned_at, place(line - 1));
 }
 
+TEST(Scheduler, says_that_main_was_spawned_where_run_was_called) {
+  const std::string here = std::string(__FILE__ ":") + std::to_string(__LINE__ + 1);
+  EXPECT_EXIT(run([] { park(); }), testing::ExitedWithCode(51), "spawned at " + here);
+}
+
 TEST(Scheduler, dump_tells_each_fiber_and_circles) {
   Scheduler scheduler(kTestClock);
   Fiber<void> a, b;

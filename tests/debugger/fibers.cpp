@@ -37,6 +37,17 @@ cede::WaitList printer;
   yield(1);
 }
 
+// The statement behind a call keeps this frame on the stack.
+[[gnu::noinline]] void sleep_long() {
+  cede::sleep_for(1h);
+  asm volatile("");
+}
+
+[[gnu::noinline]] void join_other(cede::Fiber<void>& other) {
+  other.join();
+  asm volatile("");
+}
+
 } // namespace
 
 // The debugger's stop, in the fiber that runs.
@@ -47,15 +58,15 @@ extern "C" [[gnu::noinline]] void all_wait() {
 int main() {
   // gdb gives up a mapping at the first page that it can't read when it writes a core file.
   cede::os::set_guard_method(cede::os::GuardMethod::protection);
-  std::thread other([] { cede::run([] { cede::sleep_for(std::chrono::seconds(3600)); }); });
+  std::thread other([] { cede::run([] { sleep_long(); }); });
   other.detach();
   std::this_thread::sleep_for(200ms); // it sleeps by then
   cede::run([] {
     bool stop = false;
     auto nested = cede::spawn({.name = "nested", .priority = 2}, [] { wait_in_the_middle(3); });
     auto yielding = cede::spawn({.name = "yielding"}, [&] { yield_for_ever(stop); });
-    auto joining = cede::spawn([&] { nested.join(); });
-    auto sleeping = cede::spawn({.name = "sleeping"}, [] { cede::sleep_for(1h); });
+    auto joining = cede::spawn([&] { join_other(nested); });
+    auto sleeping = cede::spawn({.name = "sleeping"}, [] { sleep_long(); });
     auto generating = cede::spawn({.name = "generating"}, [] {
       cede::Generator<int> numbers([](auto& yield) { generate(yield); });
       for (int number : numbers)
