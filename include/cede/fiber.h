@@ -319,6 +319,7 @@ inline std::exception_ptr& error_of(FiberRecord& fiber) noexcept {
 
 template <class F, class R>
 constexpr bool FiberBody<F, R>::kIsInline() {
+  // NOLINTNEXTLINE(misc-redundant-expression): for bodies whose size is their alignment
   return sizeof(FiberBody) <= kInlineBodyBytes && alignof(FiberBody) <= alignof(std::max_align_t);
 }
 
@@ -375,9 +376,9 @@ struct FiberAccess {
 };
 
 template <class F>
-auto spawn_on(core::SchedulerState* scheduler, const FiberOptions* options, F&& callable,
+auto spawn_on(core::SchedulerState* scheduler, const FiberOptions* options, F& callable,
               Place place) {
-  using Body = std::decay_t<F>;
+  using Body = F;
   using R = std::invoke_result_t<Body&>;
   using Stored = FiberBody<Body, R>;
   static_assert(!std::is_rvalue_reference_v<R>, "what this body returns would be gone at the join");
@@ -412,12 +413,12 @@ auto spawn_on(core::SchedulerState* scheduler, const FiberOptions* options, F&& 
 
 template <class F>
 auto spawn(FiberOptions options, F body, detail::Place place) -> Fiber<std::invoke_result_t<F&>> {
-  return detail::spawn_on(nullptr, &options, std::move(body), place);
+  return detail::spawn_on(nullptr, &options, body, place);
 }
 
 template <class F>
 auto spawn(F body, detail::Place place) -> Fiber<std::invoke_result_t<F&>> {
-  return detail::spawn_on(nullptr, nullptr, std::move(body), place);
+  return detail::spawn_on(nullptr, nullptr, body, place);
 }
 
 namespace detail {

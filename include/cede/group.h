@@ -45,12 +45,12 @@ public:
   //             scheduler are left
   template <class F>
   auto spawn(F body, detail::Place place = CEDE_CALLER) -> Fiber<std::invoke_result_t<F&>> {
-    return admit(detail::spawn_on(nullptr, nullptr, std::move(body), place));
+    return admit(detail::spawn_on(nullptr, nullptr, body, place));
   }
   template <class F>
   auto spawn(FiberOptions options, F body, detail::Place place = CEDE_CALLER)
       -> Fiber<std::invoke_result_t<F&>> {
-    return admit(detail::spawn_on(nullptr, &options, std::move(body), place));
+    return admit(detail::spawn_on(nullptr, &options, body, place));
   }
 
   // Cancels the members, first spawned first, and all that are spawned later.

@@ -206,7 +206,7 @@ Result<void> Remote::post(F&& f) const {
     if constexpr (std::is_lvalue_reference_v<F>)
       message.reset(new detail::Post<Callable>(Callable(f)));
     else
-      message.reset(new detail::Post<Callable>(std::move(f)));
+      message.reset(new detail::Post<Callable>(std::forward<F>(f)));
   } catch (const std::bad_alloc&) {
     return Errc::no_memory;
   }

@@ -127,12 +127,12 @@ public:
   // As cede::spawn, but from outside its fibers too.
   template <class F>
   auto spawn(F body, detail::Place place = CEDE_CALLER) -> Fiber<std::invoke_result_t<F&>> {
-    return detail::spawn_on(state_.get(), nullptr, std::move(body), place);
+    return detail::spawn_on(state_.get(), nullptr, body, place);
   }
   template <class F>
   auto spawn(FiberOptions options, F body, detail::Place place = CEDE_CALLER)
       -> Fiber<std::invoke_result_t<F&>> {
-    return detail::spawn_on(state_.get(), &options, std::move(body), place);
+    return detail::spawn_on(state_.get(), &options, body, place);
   }
 
   // Drives it until nobody is left. A deadlock is reported and ends the program with status 51,
@@ -225,7 +225,7 @@ void run_on_threads(unsigned threads, void (*body)(void* argument, unsigned numb
 template <class F>
 auto run(SchedulerOptions options, F main, detail::Place place) -> std::invoke_result_t<F&> {
   using R = std::invoke_result_t<F&>;
-  Scheduler scheduler(std::move(options));
+  Scheduler scheduler(options);
   Fiber<R> first = scheduler.spawn(FiberOptions{.name = "main"}, std::move(main), place);
   detail::run_main(scheduler, first);
   return first.join();

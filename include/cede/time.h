@@ -77,6 +77,7 @@ public:
   }
   constexpr bool is_forever() const noexcept { return nanoseconds_ == detail::kLastNanosecond; }
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes the comparison with 0 for one of a pointer
   friend constexpr auto operator<=>(const Deadline&, const Deadline&) noexcept = default;
 
 private:

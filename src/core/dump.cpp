@@ -35,7 +35,7 @@ FiberInfo describe(const SchedulerState& scheduler, FiberRecord& fiber) {
   info.id = fiber.id;
   info.name = name_of(fiber);
   info.state = detail::FiberAccess::reference(&fiber).state();
-  info.priority = fiber.priority;
+  info.priority = detail::FiberAccess::reference(&fiber).priority();
   if (fiber.stage == FiberStage::waiting) {
     info.waits_for = fiber.waiter->what();
     info.deadline = scheduler.deadlines.of(*fiber.waiter);

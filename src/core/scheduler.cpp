@@ -25,7 +25,7 @@ void check_owner(const SchedulerState& scheduler) noexcept {
 } // namespace
 
 Scheduler::Scheduler(SchedulerOptions options)
-    : state_(std::make_unique<SchedulerState>(std::move(options))) {}
+    : state_(std::make_unique<SchedulerState>(options)) {}
 
 Scheduler::~Scheduler() {
   const std::vector<FiberInfo> left = drain(kForever);

@@ -34,7 +34,7 @@ class Heartbeat;
 class Inbox;
 
 struct SchedulerState : detail::Dispatch {
-  explicit SchedulerState(const SchedulerOptions& options);
+  explicit SchedulerState(const SchedulerOptions& given);
   ~SchedulerState();
 
   // The scheduler that is driven on this thread; null if none is.

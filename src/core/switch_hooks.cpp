@@ -52,7 +52,7 @@ SwitchHooks::SwitchHooks(std::function<void()> enter, std::function<void()> leav
 }
 
 SwitchHooks::~SwitchHooks() {
-  CEDE_CHECK(fiber_ == core::running_fiber() && fiber_->extras->hooks == this,
+  CEDE_CHECK(fiber_ != nullptr && fiber_ == core::running_fiber() && fiber_->extras->hooks == this,
              "hooks of a fiber are destroyed in another order than they were made");
   leave_();
   fiber_->extras->hooks = outer_;

@@ -6,7 +6,6 @@
 
 namespace cede {
 
-using core::Interruption;
 using detail::FiberRecord;
 using detail::FiberStage;
 
