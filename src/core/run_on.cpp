@@ -4,8 +4,9 @@
 #include "check.h"
 #include "unhandled.h"
 
-#include <atomic>
+#include <condition_variable>
 #include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -39,18 +40,26 @@ void run_on_threads(unsigned threads, void (*body)(void* argument, unsigned numb
     }
   };
 
-  std::atomic<Start> start{Start::later};
-  const auto decide = [&start](Start decision) {
+  // No std::atomic: its wait() loses wake-ups where the C++ library emulates it, as MinGW's does.
+  std::mutex mutex;
+  std::condition_variable decided;
+  Start start = Start::later;
+  const auto decide = [&](Start decision) {
+    const std::lock_guard lock(mutex);
     start = decision;
-    start.notify_all();
+    decided.notify_all();
+  };
+  const auto wait_for_decision = [&] {
+    std::unique_lock lock(mutex);
+    decided.wait(lock, [&] { return start != Start::later; });
+    return start;
   };
   std::vector<std::thread> others;
   try {
     others.reserve(threads - 1);
     for (unsigned number = 1; number < threads; ++number)
       others.emplace_back([&, number] {
-        start.wait(Start::later);
-        if (start == Start::now)
+        if (wait_for_decision() == Start::now)
           run_one(number);
       });
   } catch (...) {

@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <functional>
 #include <gtest/gtest.h>
-#include <latch>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -27,13 +26,31 @@
 namespace cede {
 namespace {
 
+// As std::latch, which loses wake-ups where the C++ library emulates the waiting of atomics.
+class Arrivals {
+public:
+  explicit Arrivals(int expected) : missing_(expected) {}
+  void count_down() { --missing_; }
+  void wait() const {
+    while (missing_ > 0)
+      std::this_thread::yield();
+  }
+  void arrive_and_wait() {
+    count_down();
+    wait();
+  }
+
+private:
+  std::atomic<int> missing_;
+};
+
 using namespace std::chrono_literals;
 
 constexpr SchedulerOptions kTest{.has_test_clock = true};
 
 TEST(RunOn, calls_main_with_its_number_on_each_thread_at_once) {
   std::vector<std::thread::id> threads(4);
-  std::latch all_there(4);
+  Arrivals all_there(4);
   run_on(4, [&](unsigned number) {
     threads[number] = std::this_thread::get_id();
     all_there.arrive_and_wait();
@@ -61,7 +78,7 @@ TEST(RunOn, each_main_is_a_fiber_of_a_scheduler_of_its_own) {
 
 TEST(RunOn, what_a_main_throws_is_thrown_after_all_have_ended) {
   std::atomic<int> ended = 0;
-  std::latch has_thrown(1);
+  Arrivals has_thrown(1);
   const auto main = [&](unsigned number) {
     struct Ends {
       std::atomic<int>& ended;
@@ -122,7 +139,7 @@ TEST(RunOn, schedulers_post_to_each_other_and_the_order_of_each_pair_is_kept) {
     int left = kThreads * kPosts;
   };
   std::vector<Side> sides(kThreads);
-  std::latch are_known(kThreads);
+  Arrivals are_known(kThreads);
   run_on(kThreads, [&](unsigned from) {
     sides[from].remote = remote();
     sides[from].main = waker();
