@@ -432,7 +432,7 @@ TEST(Group, outside_fibers_nobody_can_wait_for_members) {
     group->spawn([] { sleep_for(1ms); });
     std::thread([&] { EXPECT_EQ(group->join(kForever).error(), Errc::not_a_fiber); }).join();
   });
-  EXPECT_EQ(scheduler.run_until(Deadline(now())), Progress::timed_out);
+  EXPECT_EQ(scheduler.run_until(scheduler.now()), Progress::timed_out);
   EXPECT_EQ(group->join(kForever).error(), Errc::not_a_fiber);
   scheduler.run();
   EXPECT_TRUE(group->join(kForever));
@@ -492,7 +492,7 @@ TEST(GroupMisuse, destroyed_outside_fibers_with_members_left) {
         auto* scheduler = new Scheduler(kTest);
         auto* group = new Group;
         scheduler->spawn([=] { group->spawn([] { park(); }); });
-        (void)scheduler->run_until(Deadline(now()));
+        (void)scheduler->run_until(scheduler->now());
         delete group;
       },
       "a group is destroyed where nobody can wait");
