@@ -2,6 +2,8 @@
 // Rows: D-01 L-05 L-13 L-15 L-16 L-17 L-18 L-20 X-20 X-38 X-41 D-12
 // Field reports: 53 56
 // Time: deadlines, their order, odd durations, and the test clock.
+#include "support/environment.h"
+
 #include <cede/fiber.h>
 #include <cede/remote.h>
 #include <cede/scheduler.h>
@@ -88,16 +90,17 @@ TEST(Deadline, sleepers_for_ever_wake_nobody_else_late_and_can_be_cancelled) {
 TEST(Deadline, equal_ones_fire_in_the_order_they_were_set_also_after_random_removals) {
   std::vector<int> order, expected;
   std::minstd_rand random(7);
+  const int count = test::scaled(1000, 100);
   run(kTestClock, [&] {
     const Deadline common = after(1ms);
     std::vector<Fiber<void>> fibers;
-    for (int i = 0; i < 1000; ++i)
+    for (int i = 0; i < count; ++i)
       fibers.push_back(spawn([&, i] {
         sleep_until(common);
         order.push_back(i);
       }));
     yield();
-    for (int i = 0; i < 1000; ++i)
+    for (int i = 0; i < count; ++i)
       if (random() % 3 == 0)
         fibers[i].cancel();
       else
@@ -110,9 +113,10 @@ TEST(Deadline, equal_ones_fire_in_the_order_they_were_set_also_after_random_remo
 TEST(Deadline, ten_thousand_random_sleeps_are_never_early_and_in_order) {
   TimePoint last{};
   int count = 0;
+  const int fibers = test::scaled(1000, 100);
   std::minstd_rand random(11);
   run(kTestClock, [&] {
-    for (int i = 0; i < 1000; ++i)
+    for (int i = 0; i < fibers; ++i)
       spawn([&] {
         for (int sleep = 0; sleep < 10; ++sleep) {
           const Deadline deadline = after(nanoseconds(random() % 1'000'000));
@@ -125,7 +129,7 @@ TEST(Deadline, ten_thousand_random_sleeps_are_never_early_and_in_order) {
       });
     sleep_for(1s);
   });
-  EXPECT_EQ(count, 10000);
+  EXPECT_EQ(count, 10 * fibers);
 }
 
 TEST(Deadline, real_sleeps_are_never_early_and_work_on_a_plain_thread_too) {
