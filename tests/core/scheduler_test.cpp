@@ -401,7 +401,7 @@ TEST(Scheduler, a_sleep_costs_no_processor_time) {
 
 TEST(Scheduler, ten_thousand_fibers_take_no_thread) {
   int woken = 0;
-  const int count = test::scaled(10000, 500);
+  const int count = test::scaled(10000, 100);
   run(kTestClock, [&] {
     for (int i = 0; i < count; ++i)
       spawn([&] {
