@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a million parked processes cost, page tables included. Linux only: it reads /proc.
+// What a million parked processes and fibers cost, page tables included. Linux only: it reads
+// /proc.
 #include "support.h"
 
+#include <cede/fiber.h>
 #include <cede/process.h>
+#include <cede/scheduler.h>
 
 #include <algorithm>
 #include <fstream>
@@ -11,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <tuple>
 
 namespace {
 
@@ -64,6 +68,26 @@ void parked_processes(benchmark::State& state) {
       cede::transfer(main, parked[i]); // to its end: cheaper than being unwound
   }
 }
+template <long kFibers>
+void parked_fibers(benchmark::State& state) {
+  if (bytes_in("/proc/meminfo", {"MemAvailable:"}) < 6e3 * kFibers)
+    return state.SkipWithError("not enough memory");
+  for (auto _ : state) {
+    cede::Scheduler scheduler;
+    const double before = resident_bytes();
+    for (long i = 0; i < kFibers; ++i)
+      scheduler.spawn([] { cede::park(); });
+    const double created = resident_bytes();
+    std::ignore = scheduler.run_until(cede::kForever); // until all are parked
+    state.counters["bytes_per_created_fiber"] = (created - before) / kFibers;
+    state.counters["bytes_per_fiber"] = (resident_bytes() - before) / kFibers;
+    state.counters["mappings"] = mappings();
+    if (scheduler.metrics().stacks != kFibers)
+      state.SkipWithError("not all of them are parked");
+  }
+}
+
+BENCHMARK(parked_fibers<1'000'000>)->Name("parked_fibers/1000000")->Unit(benchmark::kSecond);
 BENCHMARK(parked_processes<1'000'000>)->Name("parked_processes/1000000")->Unit(benchmark::kSecond);
 
 } // namespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The installed library: headers, CMake package, pkg-config file.
+# The installed library: headers, CMake package, pkg-config file, the debugger's script.
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/cede)
@@ -10,6 +10,7 @@ install(TARGETS cede EXPORT cede-targets
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/cede ${PROJECT_BINARY_DIR}/include/cede
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES ${PROJECT_SOURCE_DIR}/share/gdb/cede.py DESTINATION ${CMAKE_INSTALL_DATADIR}/gdb)
 
 install(EXPORT cede-targets NAMESPACE cede:: DESTINATION ${package_folder})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/cede-config.cmake.in

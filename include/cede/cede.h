@@ -2,8 +2,17 @@
 // All of cede.
 #pragma once
 
+#include <cede/cancel.h>
 #include <cede/continuation.h>
+#include <cede/fiber.h>
+#include <cede/fiber_local.h>
 #include <cede/generator.h>
+#include <cede/group.h>
 #include <cede/process.h>
+#include <cede/remote.h>
 #include <cede/result.h>
+#include <cede/scheduler.h>
 #include <cede/stack.h>
+#include <cede/time.h>
+#include <cede/waiter.h>
+#include <cede/watchdog.h>

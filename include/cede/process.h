@@ -188,8 +188,9 @@ Result<void> newprocess(Process& process, Entry entry, StackOptions options) {
 namespace detail {
 
 // Whether to switch is all that has to be done. One branch for all of it costs less than one each.
-CEDE_ALWAYS_INLINE bool is_plain_switch(const Execution& leaving, const Execution& entering) {
-  const ExceptionGlobals& exceptions = *thread().exceptions;
+CEDE_ALWAYS_INLINE bool is_plain_switch(const ThreadBlock& block, const Execution& leaving,
+                                        const Execution& entering) {
+  const ExceptionGlobals& exceptions = *block.exceptions;
   const auto gate_of = [](Gate gate) { return static_cast<std::uint32_t>(gate); };
   return ((gate_of(leaving.gate) ^ gate_of(Gate::running)) |
           (gate_of(entering.gate) ^ gate_of(Gate::suspended)) | exceptions.uncaught |
@@ -203,7 +204,7 @@ CEDE_ALWAYS_INLINE void* transfer(Process& from, Process& to, void* word) {
   detail::Execution& entering = execution_of(to);
 #if CEDE_INLINE_SWITCH
   detail::save_fpenv(leaving.context); // before anything is known: nothing is saved there yet
-  if (detail::is_plain_switch(leaving, entering)) [[likely]] {
+  if (detail::is_plain_switch(detail::thread(), leaving, entering)) [[likely]] {
     leaving.gate = detail::Gate::suspended;
     entering.gate = detail::Gate::running;
     return detail::switch_inline(leaving.context, entering.context, word);

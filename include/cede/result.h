@@ -2,6 +2,8 @@
 // Result<T>: a value or the reason why there is none, and the reasons that cede gives.
 #pragma once
 
+#include <cede/detail/compiler.h>
+
 #include <exception>
 #include <memory>
 #include <system_error>
@@ -17,6 +19,13 @@ enum class Errc {
   invalid_argument, // a size or an option that can never work
   busy,             // it is in use already
   closed,           // it has ended, or its other side has
+  timed_out,        // the deadline has passed
+  cancelled,        // whoever waited was asked to end, or who was waited for was
+  again,            // there is no room now: try later
+  not_a_fiber,      // only a fiber can wait for this, and a thread called
+  failed,           // an exception ended it
+  already_joined,   // the result was moved out by an earlier join
+  deadlock,         // nobody could ever end this wait
 };
 
 const std::error_category& category() noexcept;
@@ -24,6 +33,14 @@ const std::error_category& category() noexcept;
 inline std::error_code make_error_code(Errc code) noexcept {
   return {static_cast<int>(code), category()};
 }
+
+namespace detail {
+
+[[noreturn]] CEDE_NOINLINE inline void throw_error(Errc error) {
+  throw std::system_error(make_error_code(error));
+}
+
+} // namespace detail
 
 // A value, or a std::error_code that says why there is none; std::expected's member names. Like
 // std::expected it may be looked at only for what it holds: `*r` and `r->` without a value, and
@@ -40,6 +57,10 @@ public:
            !std::is_same_v<std::remove_cvref_t<U>, std::error_code> &&
            !std::is_same_v<std::remove_cvref_t<U>, Errc>) Result(U&& value)
       : state_(std::in_place_index<0>, std::forward<U>(value)) {}
+  // A value made from `args`, also where T is itself a kind of error.
+  template <class... Args>
+  explicit Result(std::in_place_t, Args&&... args)
+      : state_(std::in_place_index<0>, std::forward<Args>(args)...) {}
   Result(std::error_code error) : state_(std::in_place_index<1>, error) {}
   Result(Errc error) : Result(make_error_code(error)) {}
 

@@ -104,7 +104,7 @@ Departure run_observed(EntryHead* head, void* word) {
 } // namespace
 
 void* transfer_out_of_line(Execution& from, Execution& to, void* word) {
-  if (is_plain_switch(from, to)) [[likely]] {
+  if (is_plain_switch(thread(), from, to)) [[likely]] {
     from.gate = Gate::suspended;
     to.gate = Gate::running;
     return cede_switch(&from.context, &to.context, word);
@@ -121,10 +121,13 @@ void* transfer_out_of_line(Execution& from, Execution& to, void* word) {
 }
 
 [[noreturn]] void throw_unwind() {
-  Execution& execution = *std::exchange(thread().unwinding, nullptr);
+  Execution* destroyed = std::exchange(thread().unwinding, nullptr);
+  Execution& execution = destroyed != nullptr ? *destroyed : thread().dispatch->current->slot;
   if (execution.suspension != nullptr)
     arrive(execution, *execution.suspension);
-  throw Unwind{};
+  if (destroyed != nullptr)
+    throw Unwind{};
+  throw_cancelled();
 }
 
 Departure leave_out_of_line(Execution& execution, Execution* next, void* word) {
@@ -134,14 +137,18 @@ Departure leave_out_of_line(Execution& execution, Execution* next, void* word) {
     CEDE_CHECK(next != nullptr, "a process that nobody destroys was unwound");
     check_entering(*next);
   }
+  return leave(execution, *next, word);
+}
+
+Departure leave(Execution& execution, Execution& next, void* word) {
   execution.gate = Gate::finished;
-  next->gate = running_gate();
+  next.gate = running_gate();
   if (core::are_switches_observed()) {
     thread().left = nullptr;
-    core::tell_of_switch(nullptr, identity_of(*next));
-    cede_leave(&next->context, word);
+    core::tell_of_switch(nullptr, identity_of(next));
+    cede_leave(&next.context, word);
   }
-  return {&next->context, word};
+  return {&next.context, word};
 }
 
 void reuse(Execution& execution) noexcept {

@@ -20,6 +20,20 @@ public:
       return "it is in use already";
     case Errc::closed:
       return "it has ended";
+    case Errc::timed_out:
+      return "the deadline has passed";
+    case Errc::cancelled:
+      return "it was cancelled";
+    case Errc::again:
+      return "there is no room now: try later";
+    case Errc::not_a_fiber:
+      return "only a fiber can wait here: call it in one, for example by cede::run";
+    case Errc::failed:
+      return "an exception ended it";
+    case Errc::already_joined:
+      return "its result was moved out by an earlier join";
+    case Errc::deadlock:
+      return "this wait could never end: it is for oneself, or closes a circle of joins";
     }
     return "unknown error";
   }
@@ -33,7 +47,19 @@ public:
       return std::errc::invalid_argument;
     case Errc::busy:
       return std::errc::device_or_resource_busy;
+    case Errc::timed_out:
+      return std::errc::timed_out;
+    case Errc::cancelled:
+      return std::errc::operation_canceled;
+    case Errc::again:
+      return std::errc::resource_unavailable_try_again;
+    case Errc::not_a_fiber:
+      return std::errc::operation_not_permitted;
+    case Errc::deadlock:
+      return std::errc::resource_deadlock_would_occur;
     case Errc::closed:
+    case Errc::failed:
+    case Errc::already_joined:
       break;
     }
     return {code, *this};

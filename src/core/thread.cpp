@@ -25,6 +25,7 @@ constexpr std::uint32_t kIdleLimit = 64;
 // made known again.
 void leave_thread(void* argument) noexcept {
   auto& block = *static_cast<detail::ThreadBlock*>(argument);
+  destroy_values(block);
   tell_of_ended_thread();
   flush_idle_stacks(block);
   block.idle_limit = 0;

@@ -3,6 +3,7 @@
 #include "thread.h"
 
 constinit cede::detail::ExceptionGlobals cede::core::not_known{nullptr, 1};
+constinit cede::detail::Dispatch cede::core::no_scheduler{nullptr, 0};
 
 extern "C" {
 #if CEDE_INLINE_SWITCH

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 constinit cede::detail::ExceptionGlobals cede::core::not_known{nullptr, 1};
+constinit cede::detail::Dispatch cede::core::no_scheduler{nullptr, 0};
 
 extern "C" {
 // What each thread's block is a copy of. The section's name sorts before the end mark, .tls$ZZZ.

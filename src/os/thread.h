@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace cede::os {
 
@@ -14,6 +15,9 @@ bool call_at_thread_exit(void (*at_exit)(void* argument), void* argument) noexce
 // Calls `before` ahead of every fork of this program, on the thread that forks, and `after` behind
 // it, in the parent and in the child. Nothing to do where there is no fork.
 void call_around_fork(void (*before)(), void (*after)()) noexcept;
+
+// This thread, as the system and debuggers number it.
+std::uint64_t thread_number() noexcept;
 
 struct Bounds {
   std::byte* low = nullptr;

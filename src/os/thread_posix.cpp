@@ -3,6 +3,8 @@
 #include "thread.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace cede::os {
 
@@ -16,6 +18,11 @@ bool call_at_thread_exit(void (*at_exit)(void*), void* argument) noexcept {
 
 void call_around_fork(void (*before)(), void (*after)()) noexcept {
   pthread_atfork(before, after, after); // fails for want of memory only: forks are then as without
+}
+
+// By number: gettid() is younger than some C libraries.
+std::uint64_t thread_number() noexcept {
+  return static_cast<std::uint64_t>(syscall(SYS_gettid));
 }
 
 Bounds thread_stack() noexcept {

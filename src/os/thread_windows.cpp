@@ -45,6 +45,10 @@ bool call_at_thread_exit(void (*at_exit)(void*), void* argument) noexcept {
 
 void call_around_fork(void (*)(), void (*)()) noexcept {} // there is none
 
+std::uint64_t thread_number() noexcept {
+  return GetCurrentThreadId();
+}
+
 // The bounds that the thread information block has now: on a process's stack, those of the process.
 Bounds thread_stack() noexcept {
   ULONG_PTR low = 0;

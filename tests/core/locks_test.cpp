@@ -8,10 +8,14 @@
 
 #include <gtest/gtest.h>
 
+#ifdef _WIN32
+TEST(Locks, are_not_held_at_a_switch) {
+  GTEST_SKIP() << "the emulated thread_local takes a lock itself, so it can't count them";
+}
+#else
 #include <atomic>
 #include <deque>
 #include <pthread.h>
-#include <string_view>
 
 namespace {
 
@@ -50,8 +54,6 @@ struct Witness {
 };
 
 TEST(Locks, are_not_held_at_a_switch) {
-  if (std::string_view(CEDE_TARGET) == "x86_64-win64")
-    GTEST_SKIP() << "the system's mutexes are reached by imported addresses, which aren't wrapped";
   const int before = taken;
   Process main;
   std::deque<Process> workers;
@@ -80,3 +82,4 @@ TEST(Locks, are_not_held_at_a_switch) {
 
 } // namespace
 } // namespace cede
+#endif

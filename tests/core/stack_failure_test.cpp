@@ -8,10 +8,8 @@
 #include "support/in_process.h"
 #include "support/proc.h"
 
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <memory>
-#include <new>
 #include <vector>
 
 #if !__has_include(<sys/mman.h>)
@@ -19,46 +17,10 @@ TEST(StackFailure, is_an_error_and_leaves_nothing) {
   GTEST_SKIP() << "the kernel's refusals are simulated for POSIX only";
 }
 #else
+#include "support/failing_new.h"
 #include "support/refusing_kernel.h"
 
 #include <sys/resource.h>
-
-namespace {
-constinit bool new_fails = false;
-}
-
-// Sanitizers bring allocation functions of their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&                             \
-    !CEDE_TEST_HAS_FEATURE(address_sanitizer) && !CEDE_TEST_HAS_FEATURE(thread_sanitizer)
-// The library allocates with the form that returns null. Not inlined: the compiler would see malloc
-// and delete, or new and free, and warn.
-[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  return new_fails ? nullptr : std::malloc(bytes);
-}
-[[gnu::noinline]] void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
-  return new_fails ? nullptr : std::malloc(bytes);
-}
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  if (void* memory = std::malloc(bytes))
-    return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new[](std::size_t bytes) {
-  return operator new(bytes);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-#endif
 
 namespace cede {
 namespace {
@@ -100,11 +62,11 @@ TEST_F(StackFailure, of_address_space_is_no_memory) {
 }
 
 TEST_F(StackFailure, of_the_slabs_record_is_no_memory) {
-  if (test::is_observed())
+  if (!test::can_fail_allocations())
     GTEST_SKIP() << "observers stand in front of this program's operator new";
-  new_fails = true;
+  test::allocations_until_failure = 0;
   EXPECT_EQ(error_of_next(), Errc::no_memory);
-  new_fails = false;
+  test::allocations_until_failure = test::kNever;
 }
 
 TEST_F(StackFailure, of_a_guard_by_protection_is_the_mapping_limit) {

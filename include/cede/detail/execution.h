@@ -56,14 +56,21 @@ struct alignas(16) EntryHead {
 // What the throw of a forced unwinding is. Caught by the process's entry and by nobody else.
 struct Unwind {};
 
-// Throws Unwind in the execution that this thread forces to unwind.
+// Throws Unwind in the process that this thread forces to unwind; Cancelled in the fiber that runs,
+// if there is no such process.
 [[noreturn]] void throw_unwind();
+
+// Throws Cancelled in the fiber that runs. Defined by the scheduler.
+[[noreturn]] void throw_cancelled();
 
 // The transfer that checks everything and tells every observer.
 void* transfer_out_of_line(Execution& from, Execution& to, void* word);
 
 // Ends `execution`, whose entry has returned `next`, or null when it was unwound.
 Departure leave_out_of_line(Execution& execution, Execution* next, void* word);
+
+// Ends `execution` for good; control goes to `next`, which is suspended.
+Departure leave(Execution& execution, Execution& next, void* word);
 
 // Makes `execution`, which isn't empty, fit for a new process, or fails a check.
 void reuse(Execution& execution) noexcept;

@@ -8,14 +8,9 @@
 #include <cede/result.h>
 
 #include <exception>
-#include <system_error>
 #include <utility>
 
 namespace cede::detail {
-
-[[noreturn]] CEDE_NOINLINE inline void throw_error(Errc error) {
-  throw std::system_error(error);
-}
 
 // Each has its own slot for whoever resumes it, filled anew by every resume: so bodies may resume
 // one another, and any process may resume any of them, in any order.

@@ -8,7 +8,9 @@
 
 namespace cede::detail {
 
+struct Dispatch;
 struct Execution;
+struct FiberValues;
 struct Stack;
 struct Suspension;
 
@@ -31,6 +33,10 @@ struct ThreadBlock {
   Execution* unwinding;
   // What the last observed switch left on the stack it came from; null after a process has ended.
   Suspension* left;
+  // The scheduler that is driven on this thread, or one that runs nothing.
+  Dispatch* dispatch;
+  // Its FiberLocals; null if it has none.
+  FiberValues* values;
 };
 
 } // namespace cede::detail

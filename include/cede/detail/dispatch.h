@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// What the inlined yield sees of a scheduler.
+#pragma once
+
+#include <cede/detail/fiber_record.h>
+#include <cede/detail/thread.h>
+#include <cede/process.h>
+
+#include <cstdint>
+
+namespace cede::detail {
+
+// The head of a scheduler's state; a thread without one has one that runs nothing.
+struct Dispatch {
+  FiberRecord* current; // what runs: a fiber, or the pump; null on a plain thread
+  // How many yields may be taken inline, each the next on the ring. None while something else has
+  // to be looked at: a higher priority, a cancellation, a step.
+  std::int32_t quick_yields;
+};
+
+void yield_out_of_line();
+
+// A wait of `me` has ended for `reason`, and something was asked of it: throws that, if it is why.
+void meet_request(FiberRecord& me, WakeReason reason);
+
+CEDE_ALWAYS_INLINE void yield_inline() {
+#if CEDE_INLINE_SWITCH
+  ThreadBlock& block = thread();
+  Dispatch& dispatch = *block.dispatch;
+  if (dispatch.quick_yields > 0) [[likely]] {
+    FiberRecord& from = *dispatch.current;
+    FiberRecord& to = *from.next;
+    save_fpenv(from.slot.context);
+    if (is_plain_switch(block, from.slot, to.slot)) [[likely]] {
+      --dispatch.quick_yields;
+      dispatch.current = &to;
+      from.slot.gate = Gate::suspended;
+      to.slot.gate = Gate::running;
+      switch_inline(from.slot.context, to.slot.context, nullptr);
+      return;
+    }
+  }
+#endif
+  yield_out_of_line();
+}
+
+// The commonest hand-off, park() and the wake() that ends it, among fibers of one priority and with
+// nothing else to look at. Each is false if it has to be done out of line.
+struct QuickPark {
+  static constexpr bool can_wait(const FiberRecord& me) noexcept {
+    return !me.has_permit && !me.is_cancelled && !me.is_raised && me.shields == 0 &&
+           me.by_result == 0;
+  }
+
+  CEDE_ALWAYS_INLINE static bool park([[maybe_unused]] WakeReason& reason) {
+#if CEDE_INLINE_SWITCH
+    ThreadBlock& block = thread();
+    Dispatch& dispatch = *block.dispatch;
+    if (dispatch.quick_yields <= 0) [[unlikely]]
+      return false;
+    FiberRecord& me = *dispatch.current;
+    FiberRecord& next = *me.next;
+    save_fpenv(me.slot.context);
+    // The next one is itself if it is alone: then it runs, and the switch isn't plain.
+    if (!can_wait(me) || !is_plain_switch(block, me.slot, next.slot)) [[unlikely]]
+      return false;
+    Waiter waiter(me, kPark);
+    me.stage = FiberStage::waiting;
+    me.waiter = &waiter;
+    me.prev->next = &next;
+    next.prev = me.prev;
+    me.next = me.prev = nullptr;
+    --dispatch.quick_yields;
+    dispatch.current = &next;
+    me.slot.gate = Gate::suspended;
+    next.slot.gate = Gate::running;
+    switch_inline(me.slot.context, next.slot.context, nullptr);
+    me.waiter = nullptr;
+    reason = waiter.reason_;
+    if (me.is_cancelled || me.is_raised) [[unlikely]]
+      meet_request(me, reason);
+    return true;
+#else
+    return false;
+#endif
+  }
+
+  CEDE_ALWAYS_INLINE static bool wake([[maybe_unused]] FiberRecord& fiber) noexcept {
+#if CEDE_INLINE_SWITCH
+    Waiter* waiter = fiber.waiter;
+    if (waiter == nullptr || waiter->what_ != kPark || waiter->stage_ != Waiter::Stage::waiting ||
+        waiter->has_deadline() || fiber.is_suspended)
+      return false;
+    Dispatch& dispatch = *thread().dispatch;
+    if (dispatch.quick_yields <= 0 || dispatch.current->scheduler != fiber.scheduler ||
+        dispatch.current->priority != fiber.priority)
+      return false;
+    waiter->stage_ = Waiter::Stage::fired;
+    fiber.stage = FiberStage::ready;
+    link_before(*dispatch.current, fiber);
+    return true;
+#else
+    return false;
+#endif
+  }
+};
+
+} // namespace cede::detail

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "unhandled.h"
+
+#include "check.h"
+#include "scheduler_state.h"
+
+#include <cede/remote.h>
+
+namespace cede::core {
+
+namespace {
+
+void print(const AnyFiber& fiber, const std::exception_ptr& error) noexcept {
+  Line line;
+  line << "cede: an exception ended ";
+  if (!fiber)
+    line << "a post";
+  else if (fiber.name().empty())
+    line << "fiber " << static_cast<std::size_t>(fiber.id());
+  else
+    line << "fiber " << fiber.name();
+  print_unhandled(line, error);
+}
+
+} // namespace
+
+void print_unhandled(Line& line, const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& exception) {
+    line << ": " << exception.what();
+  } catch (...) {
+  }
+  line.print();
+}
+
+void report_unhandled(SchedulerState& scheduler, const AnyFiber& fiber,
+                      std::exception_ptr error) noexcept {
+  ++scheduler.unhandled_errors;
+  if (scheduler.on_unhandled)
+    scheduler.on_unhandled(fiber, std::move(error));
+  else
+    print(fiber, error);
+}
+
+} // namespace cede::core
+
+namespace cede::detail {
+
+void report_post_error(core::SchedulerState& scheduler, std::exception_ptr error) noexcept {
+  core::report_unhandled(scheduler, AnyFiber(), std::move(error));
+}
+
+} // namespace cede::detail

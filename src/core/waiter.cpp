@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include <cede/waiter.h>
+
+#include "check.h"
+#include "scheduler_state.h"
+
+namespace cede {
+
+using detail::FiberRecord;
+using detail::FiberStage;
+
+std::size_t WaitList::size() const noexcept {
+  std::size_t count = 0;
+  if (const WaitLink* link = first_)
+    do
+      ++count;
+    while ((link = link->next) != first_);
+  return count;
+}
+
+bool WaitList::wake_one(WakeReason reason) noexcept {
+  if (first_ == nullptr)
+    return false;
+  first_->waiter->fire(reason);
+  return true;
+}
+
+void WaitList::wake_all(WakeReason reason) noexcept {
+  while (wake_one(reason)) {
+  }
+}
+
+void WaitList::append(WaitLink& link) noexcept {
+  link.list = this;
+  if (first_ == nullptr) {
+    first_ = link.next = link.prev = &link;
+    return;
+  }
+  link.next = first_;
+  link.prev = first_->prev;
+  link.prev->next = link.next->prev = &link;
+}
+
+void WaitList::remove(WaitLink& link) noexcept {
+  if (link.next == &link) {
+    first_ = nullptr;
+  } else {
+    link.prev->next = link.next;
+    link.next->prev = link.prev;
+    if (first_ == &link)
+      first_ = link.next;
+  }
+  link.list = nullptr;
+  link.waiter = nullptr;
+}
+
+Waiter::Waiter(const char* what) noexcept : fiber_(core::running_fiber()), what_(what) {
+  CEDE_CHECK(fiber_ != nullptr, "a wait outside fibers");
+}
+
+void Waiter::watch(WaitList& list, WaitLink& link) noexcept {
+  if (stage_ == Stage::fired)
+    return;
+  link.waiter = this;
+  link.sibling = links_;
+  links_ = &link;
+  list.append(link);
+}
+
+WakeReason Waiter::wait(Deadline deadline, WhenUnwinding rule) {
+  FiberRecord& me = *fiber_;
+  CEDE_CHECK(core::running_fiber() == &me, "a waiter waits in another fiber than its own");
+  core::check_may_suspend(&me);
+  if (stage_ == Stage::fired)
+    return reason_;
+  const bool reports = core::has_to_report(me);
+  is_interruptible_ = me.shields == 0 && !(reports && rule == WhenUnwinding::wait_on);
+  if (core::has_request(me) && is_interruptible_) {
+    leave();
+    if (!reports)
+      core::throw_request(me);
+    detail::yield_out_of_line(); // one turn; it doesn't throw, for the same reason
+    return WakeReason::cancelled;
+  }
+  block(deadline);
+  if (core::has_request(me) && !reports)
+    detail::meet_request(me, reason_);
+  return reason_;
+}
+
+void detail::meet_request(FiberRecord& me, WakeReason reason) {
+  me.scheduler->revoke_quick_yields();
+  if (reason == WakeReason::cancelled)
+    core::throw_request(me);
+}
+
+void Waiter::block(Deadline deadline) {
+  FiberRecord& me = *fiber_;
+  core::SchedulerState& scheduler = *me.scheduler;
+  if (!deadline.is_forever())
+    scheduler.deadlines.insert(*this, deadline);
+  stage_ = Stage::waiting;
+  me.stage = FiberStage::waiting;
+  me.waiter = this;
+  scheduler.block(me);
+  me.waiter = nullptr;
+  if (core::has_request(me))
+    scheduler.revoke_quick_yields(); // it looks at its request at the next one
+}
+
+bool Waiter::fire(WakeReason reason) noexcept {
+  if (stage_ == Stage::fired)
+    return false;
+  leave();
+  reason_ = reason;
+  if (stage_ == Stage::waiting) {
+    fiber_->stage = FiberStage::ready;
+    fiber_->scheduler->make_ready(*fiber_);
+  }
+  stage_ = Stage::fired;
+  return true;
+}
+
+void Waiter::leave() noexcept {
+  for (WaitLink* link = links_; link != nullptr; link = link->sibling)
+    if (link->list != nullptr)
+      link->list->remove(*link);
+  links_ = nullptr;
+  if (deadline_at_ != core::Deadlines::kNowhere)
+    fiber_->scheduler->deadlines.remove(*this);
+}
+
+} // namespace cede
