@@ -44,8 +44,8 @@ private:
 [[gnu::noinline]] void hog_for(std::chrono::milliseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end)
-    for (volatile int i = 0; i < 10'000; i = i + 1) {
-    }
+    for (int i = 0; i < 10'000; ++i)
+      asm volatile("");
 }
 
 // Whether the thread answers with where it is.
@@ -81,10 +81,11 @@ TEST(Watchdog, names_the_fiber_that_hogs_how_long_and_where) {
   EXPECT_LT(found->time, 500ms);
   const auto is_in_hog = [](const void* address) { return is_in(hog_for, address); };
   // A backtrace from within an interceptor of AddressSanitizer's ends there.
-  if (!test::kAddressSanitizer || found->backtrace.size() > 2)
+  if (!test::kAddressSanitizer || found->backtrace.size() > 2) {
     EXPECT_EQ(std::any_of(found->backtrace.begin(), found->backtrace.end(), is_in_hog),
               kHasBacktraces)
         << found->to_text();
+  }
 }
 
 TEST(Watchdog, tells_again_when_the_time_has_doubled) {
