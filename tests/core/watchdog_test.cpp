@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Rows: L-10 X-36
 // The watchdog names who keeps the thread to itself, and nobody else.
+#include "support/environment.h"
+
 #include <cede/remote.h>
 #include <cede/watchdog.h>
 
@@ -41,8 +43,9 @@ private:
 
 [[gnu::noinline]] void hog_for(std::chrono::milliseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
-  while (std::chrono::steady_clock::now() < end) {
-  }
+  while (std::chrono::steady_clock::now() < end)
+    for (int i = 0; i < 10'000; ++i)
+      asm volatile("");
 }
 
 // Whether the thread answers with where it is.
@@ -77,9 +80,12 @@ TEST(Watchdog, names_the_fiber_that_hogs_how_long_and_where) {
   EXPECT_GE(found->time, 30ms);
   EXPECT_LT(found->time, 500ms);
   const auto is_in_hog = [](const void* address) { return is_in(hog_for, address); };
-  EXPECT_EQ(std::any_of(found->backtrace.begin(), found->backtrace.end(), is_in_hog),
-            kHasBacktraces)
-      << found->to_text();
+  // A backtrace from within an interceptor of AddressSanitizer's ends there.
+  if (!test::kAddressSanitizer || found->backtrace.size() > 2) {
+    EXPECT_EQ(std::any_of(found->backtrace.begin(), found->backtrace.end(), is_in_hog),
+              kHasBacktraces)
+        << found->to_text();
+  }
 }
 
 TEST(Watchdog, tells_again_when_the_time_has_doubled) {
