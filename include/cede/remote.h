@@ -83,7 +83,8 @@ public:
   }
   ~Waker();
 
-  // Never fails and never blocks; several before the fiber has run are one.
+  // Never fails and never blocks; several before the fiber has run are one. The posts that this
+  // thread made before have run when the fiber does.
   void wake() const noexcept;
 
 private:

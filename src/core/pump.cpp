@@ -83,9 +83,15 @@ bool is_left(const SchedulerState& scheduler) noexcept {
   return scheduler.alive > 0 || !scheduler.inbox->is_empty();
 }
 
-bool can_be_woken(SchedulerState& scheduler) noexcept {
-  return !scheduler.deadlines.is_empty() || !scheduler.inbox->is_empty() ||
-         scheduler.inbox->has_holders() || has_used_waker(scheduler);
+// Whether somebody outside may yet send something, or has. The inbox is looked at last: who sends
+// and is gone before the next look is seen in one of them.
+bool can_be_reached(const SchedulerState& scheduler) noexcept {
+  return scheduler.inbox->has_holders() || has_used_waker(scheduler) ||
+         !scheduler.inbox->is_empty();
+}
+
+bool can_be_woken(const SchedulerState& scheduler) noexcept {
+  return !scheduler.deadlines.is_empty() || can_be_reached(scheduler);
 }
 
 // With a test clock the time of the nearest deadline comes at once, unless somebody else may still
@@ -95,8 +101,7 @@ void wait(SchedulerState& scheduler, Deadline deadline) {
   scheduler.is_round_timed = false;
   rest(scheduler);
   const Deadline nearest = std::min(scheduler.deadlines.nearest(), deadline);
-  if (scheduler.options.has_test_clock && !nearest.is_forever() &&
-      !scheduler.inbox->has_holders() && !has_used_waker(scheduler))
+  if (scheduler.options.has_test_clock && !nearest.is_forever() && !can_be_reached(scheduler))
     scheduler.test_time = std::max(scheduler.test_time, nearest.time());
   else if (scheduler.options.has_test_clock)
     scheduler.inbox->wait(os::PollTime::max());

@@ -36,11 +36,18 @@ namespace detail {
 
 namespace {
 
+// An exchange, so that what was written before a wake that was merged is seen by the fiber. A wake
+// must not overtake the posts that its thread made before it: if one was merged into a message that
+// came before such posts, the fiber may run, and park, without them. So the message goes again,
+// behind them.
 void run_wake(Message& message, core::SchedulerState&) {
   auto& state = static_cast<WakerState&>(message);
-  state.is_on_its_way.store(false); // a wake from now on is another one
-  if (state.fiber != nullptr)
+  const WakeStage stage = state.stage.exchange(WakeStage::none);
+  if (state.fiber != nullptr) {
     FiberAccess::reference(state.fiber).wake();
+    if (stage == WakeStage::sent_and_asked_again && state.inbox->posts_waiting() > 0)
+      state.wake();
+  }
   state.release();
 }
 
@@ -52,6 +59,19 @@ void discard_wake(Message& message) noexcept {
 
 WakerState::WakerState(std::shared_ptr<core::Inbox> home, FiberRecord& woken)
     : Message{nullptr, run_wake, discard_wake, false}, inbox(std::move(home)), fiber(&woken) {}
+
+void WakerState::wake() noexcept {
+  WakeStage now = stage.load(std::memory_order_relaxed);
+  WakeStage next = now;
+  do
+    next = now == WakeStage::none ? WakeStage::sent : WakeStage::sent_and_asked_again;
+  while (!stage.compare_exchange_weak(now, next));
+  if (now != WakeStage::none)
+    return;
+  references.fetch_add(1, std::memory_order_relaxed);
+  if (inbox->send(*this) != core::Sent::accepted)
+    release();
+}
 
 void WakerState::release() noexcept {
   if (references.fetch_sub(1, std::memory_order_acq_rel) == 1)
@@ -80,11 +100,8 @@ Waker::~Waker() {
 }
 
 void Waker::wake() const noexcept {
-  if (state_ == nullptr || state_->is_on_its_way.exchange(true))
-    return;
-  state_->references.fetch_add(1, std::memory_order_relaxed);
-  if (state_->inbox->send(*state_) != core::Sent::accepted)
-    state_->release();
+  if (state_ != nullptr)
+    state_->wake();
 }
 
 Waker waker(const AnyFiber& fiber) {

@@ -11,15 +11,23 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 namespace cede::detail {
+
+// Of the one message of a WakerState.
+enum class WakeStage : std::uint8_t {
+  none,
+  sent,
+  sent_and_asked_again, // by somebody whose posts may come after it
+};
 
 struct WakerState : Message {
   // any thread
   std::atomic<std::size_t> references{1};
   std::atomic<std::size_t> handles{0};
-  std::atomic<bool> is_on_its_way{false};
+  std::atomic<WakeStage> stage{WakeStage::none};
   const std::shared_ptr<core::Inbox> inbox;
   // owner thread only
   FiberRecord* fiber;          // null once it has ended
@@ -27,6 +35,7 @@ struct WakerState : Message {
   WakerState* newer = nullptr;
 
   WakerState(std::shared_ptr<core::Inbox> home, FiberRecord& woken);
+  void wake() noexcept;
   void release() noexcept;
 };
 

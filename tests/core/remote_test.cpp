@@ -299,6 +299,32 @@ TEST(Waker, several_wakes_before_the_fiber_runs_are_one) {
   scheduler.run();
 }
 
+// A wake that is merged into one on its way comes after the posts before it all the same.
+TEST(Waker, does_not_overtake_the_posts_before_it) {
+  Scheduler scheduler;
+  const Remote remote = scheduler.remote();
+  std::string letters;
+  std::string read;
+  auto reader = scheduler.spawn([&] {
+    while (read.size() < 3) {
+      while (letters.empty())
+        ASSERT_EQ(park(after(1s)), WakeReason::woken);
+      read += letters;
+      letters.clear();
+    }
+  });
+  scheduler.step();
+  ASSERT_TRUE(remote.post([&, wake = waker(reader)] {
+    // These wait for the next round, while the wake that is sent already runs in this one.
+    for (const char letter : {'a', 'b', 'c'})
+      ASSERT_TRUE(remote.post([&letters, letter] { letters += letter; }));
+    wake.wake();
+  }));
+  waker(reader).wake();
+  scheduler.run();
+  EXPECT_EQ(read, "abc");
+}
+
 TEST(Waker, when_the_last_is_dropped_a_deadlock_is_seen) {
   Scheduler scheduler;
   Waker waker;
@@ -313,6 +339,33 @@ TEST(Waker, when_the_last_is_dropped_a_deadlock_is_seen) {
     waker = Waker();
   });
   EXPECT_EQ(scheduler.run_until(kForever), Progress::deadlock);
+  other.join();
+}
+
+// A message, and right after it nobody is left who could send one: it is no deadlock.
+TEST(Waker, the_last_word_of_who_leaves_is_heard) {
+  const int rounds = test::scaled(100000, 2000);
+  std::atomic<Waker*> handed{nullptr};
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    for (unsigned turn = 0; !is_over; ++turn)
+      if (const std::unique_ptr<Waker> waker{handed.exchange(nullptr)}) {
+        for (std::atomic<unsigned> spin{turn % 64}; spin > 0; --spin) {
+        }
+        waker->wake();
+      } else if (turn % 1024 == 0) {
+        std::this_thread::yield(); // spinning meets the moment more often
+      }
+  });
+  Scheduler scheduler;
+  auto fiber = scheduler.spawn([&] {
+    for (int i = 0; i < rounds; ++i) {
+      handed = new Waker(waker());
+      EXPECT_EQ(park(), WakeReason::woken);
+    }
+  });
+  EXPECT_EQ(scheduler.run_until(kForever), Progress::closed);
+  is_over = true;
   other.join();
 }
 

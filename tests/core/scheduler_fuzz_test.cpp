@@ -79,7 +79,6 @@ std::string line(int fiber, std::size_t step, const char* what) {
 std::string trace_of_scheduler(const std::vector<Program>& programs) {
   std::string trace;
   std::vector<Fiber<void>> fibers(kFibers);
-  Scheduler scheduler(SchedulerOptions{.has_test_clock = true});
   const auto perform = [&](const Step& step) -> const char* {
     const AnyFiber& target = fibers[step.target];
     const auto name = [](WakeReason reason) {
@@ -114,6 +113,8 @@ std::string trace_of_scheduler(const std::vector<Program>& programs) {
       return target.make_ready() ? "M1" : "M0";
     }
   };
+  // Its end lets those who swallow go on with their programs: what they use was made before it.
+  Scheduler scheduler(SchedulerOptions{.has_test_clock = true});
   for (int i = 0; i < kFibers; ++i)
     fibers[i] = scheduler.spawn(FiberOptions{.priority = programs[i].priority}, [&, i] {
       const Program& program = programs[i];
