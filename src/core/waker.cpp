@@ -62,10 +62,9 @@ WakerState::WakerState(std::shared_ptr<core::Inbox> home, FiberRecord& woken)
 
 void WakerState::wake() noexcept {
   WakeStage now = stage.load(std::memory_order_relaxed);
-  WakeStage next = now;
-  do
-    next = now == WakeStage::none ? WakeStage::sent : WakeStage::sent_and_asked_again;
-  while (!stage.compare_exchange_weak(now, next));
+  while (!stage.compare_exchange_weak(
+      now, now == WakeStage::none ? WakeStage::sent : WakeStage::sent_and_asked_again)) {
+  }
   if (now != WakeStage::none)
     return;
   references.fetch_add(1, std::memory_order_relaxed);
