@@ -7,7 +7,6 @@
 
 #include <exception>
 #include <memory>
-#include <thread>
 
 namespace cede {
 
@@ -20,27 +19,6 @@ using detail::FiberStage;
 using detail::kPark;
 using detail::Outcome;
 
-namespace {
-
-// A wait for a particular call is told by the address of its name.
-constexpr char kSchedule[] = "schedule";
-constexpr char kSleep[] = "sleep";
-constexpr char kJoin[] = "join";
-
-// The fiber that is to wait, or the reason why there is none.
-FiberRecord& fiber_that_waits() {
-  FiberRecord* me = running_fiber();
-  if (me == nullptr)
-    detail::throw_error(Errc::not_a_fiber);
-  return *me;
-}
-
-bool is_in(const FiberRecord& fiber, const char* wait) noexcept {
-  return fiber.waiter != nullptr && fiber.waiter->what() == wait && !fiber.waiter->has_fired();
-}
-
-} // namespace
-
 namespace core {
 
 FiberExtras* extras_of(FiberRecord& fiber) noexcept {
@@ -49,16 +27,8 @@ FiberExtras* extras_of(FiberRecord& fiber) noexcept {
   return fiber.extras;
 }
 
-// A list of joiners lies in the record of the fiber that they wait for.
-const FiberRecord* joined_by(const FiberRecord& fiber) noexcept {
-  if (!is_in(fiber, kJoin) || fiber.waiter->has_deadline())
-    return nullptr;
-  const auto* list = reinterpret_cast<const std::byte*>(fiber.waiter->list());
-  return reinterpret_cast<const FiberRecord*>(list - offsetof(FiberRecord, joiners));
-}
-
 bool is_parked(const FiberRecord& fiber) noexcept {
-  return is_in(fiber, kPark);
+  return waits_in(fiber, kPark);
 }
 
 StackOptions stack_options_of(const FiberRecord& fiber) noexcept {
@@ -109,19 +79,6 @@ detail::Departure run_fiber(detail::EntryHead* head, void*) {
   if (me.extras != nullptr)
     destroy_values(me);
   return me.scheduler->end(me);
-}
-
-Result<void> how_it_ended(const FiberRecord& fiber) noexcept {
-  switch (fiber.outcome) {
-  case Outcome::cancelled:
-    return Errc::cancelled;
-  case Outcome::no_memory:
-    return Errc::no_memory;
-  case Outcome::failed:
-    return Errc::failed;
-  default:
-    return {};
-  }
 }
 
 void call_exits(FiberRecord& fiber) noexcept {
@@ -213,98 +170,6 @@ void detach_fiber(FiberRecord& fiber) noexcept {
     core::hand_over_lost_error(fiber);
 }
 
-void yield_out_of_line() {
-  FiberRecord* me = running_fiber();
-  if (me == nullptr) {
-    CEDE_CHECK(SchedulerState::driven() == nullptr,
-               "a wait in what the scheduler itself calls: a post, a hook or a handler");
-    std::this_thread::yield();
-    return;
-  }
-  core::check_may_suspend(me);
-  if (core::interruption_of(*me) == Interruption::throws)
-    core::throw_request(*me);
-  me->yields_quietly = core::has_to_report(*me);
-  me->scheduler->yield(*me);
-  me->yields_quietly = false;
-  if (core::has_request(*me))
-    me->scheduler->revoke_quick_yields();
-}
-
-void finish_with(void* value, void (*destroy)(void*), const void* type) {
-  FiberRecord* me = running_fiber();
-  CEDE_CHECK(me != nullptr, "finish outside fibers");
-  CEDE_CHECK(type == me->kind->result_type,
-             "finish with a value of another type than the body's result");
-  if (core::extras_of(*me) == nullptr)
-    throw std::bad_alloc();
-  if (me->extras->finish_value != nullptr)
-    me->extras->destroy_finish_value(me->extras->finish_value);
-  me->extras->finish_value = value;
-  me->extras->destroy_finish_value = destroy;
-  me->is_finishing = true;
-  me->is_cancelled = true;
-  core::throw_request(*me);
-}
-
-namespace {
-
-// Whether a wait of `me` for `target` would close a circle of joins in which no edge has a
-// deadline.
-bool closes_circle(const FiberRecord& me, const FiberRecord& target) noexcept {
-  const FiberRecord* fiber = &target;
-  while (fiber != nullptr && fiber != &me)
-    fiber = core::joined_by(*fiber);
-  return fiber == &me;
-}
-
-Result<void> wait_for_end(FiberRecord& target, Deadline deadline, WhenUnwinding rule) {
-  FiberRecord* me = running_fiber();
-  if (me == nullptr)
-    return Errc::not_a_fiber;
-  if (target.scheduler != me->scheduler)
-    return Errc::invalid_argument;
-  if (deadline.is_forever() && closes_circle(*me, target))
-    return Errc::deadlock;
-  WaitLink place;
-  Waiter waiter(kJoin);
-  waiter.watch(target.joiners, place);
-  switch (waiter.wait(deadline, rule)) {
-  case WakeReason::timed_out:
-    return Errc::timed_out;
-  case WakeReason::cancelled:
-    return Errc::cancelled;
-  default:
-    return {};
-  }
-}
-
-// A cancellation is looked at before anything else; an expired deadline still tries once.
-Result<void> join_fiber(FiberRecord* target, Deadline deadline, WhenUnwinding rule) {
-  if (target == nullptr)
-    return Errc::deadlock;
-  core::check_thread(*target);
-  AnyFiber kept = FiberAccess::reference(target);
-  FiberRecord* me = running_fiber();
-  if (me != nullptr && core::interruption_of(*me) == Interruption::throws)
-    core::throw_request(*me);
-  if (target->stage != FiberStage::finished)
-    if (Result<void> waited = wait_for_end(*target, deadline, rule); !waited)
-      return waited;
-  return core::how_it_ended(*target);
-}
-
-} // namespace
-
-Result<void> join_for_result(FiberRecord* fiber, Deadline deadline, WhenUnwinding rule) {
-  Result<void> ended = join_fiber(fiber, deadline, rule);
-  if (!ended && ended.error() == Errc::failed) {
-    fiber->is_result_taken = true; // somebody has seen it
-    std::rethrow_exception(error_of(*fiber));
-  }
-  return ended;
-}
-
 } // namespace detail
 
 // ---------------------------------------------------------------------------------------------
@@ -357,7 +222,7 @@ bool AnyFiber::wake_out_of_line() const noexcept {
   if (record_->stage == FiberStage::finished)
     return false;
   core::check_thread(*record_);
-  if (is_in(*record_, kPark))
+  if (core::waits_in(*record_, kPark))
     return record_->waiter->fire();
   const bool is_new = !record_->has_permit;
   record_->has_permit = true;
@@ -365,7 +230,7 @@ bool AnyFiber::wake_out_of_line() const noexcept {
 }
 
 bool AnyFiber::make_ready() const noexcept {
-  if (record_ == nullptr || !is_in(*record_, kSchedule))
+  if (record_ == nullptr || !core::waits_in(*record_, core::kSchedule))
     return false;
   core::check_thread(*record_);
   return record_->waiter->fire();
@@ -418,87 +283,6 @@ bool AnyFiber::on_exit(std::function<void(Result<void> how)> f) const {
   } catch (const std::bad_alloc&) {
   }
   detail::throw_error(Errc::no_memory);
-}
-
-Result<void> AnyFiber::join(Deadline deadline) const {
-  return detail::join_fiber(record_, deadline, WhenUnwinding::report);
-}
-
-AnyFiber current() noexcept {
-  return detail::FiberAccess::reference(running_fiber());
-}
-
-NoSuspend::NoSuspend() noexcept : fiber_(running_fiber()) {
-  if (fiber_ == nullptr)
-    return;
-  ++fiber_->no_suspends;
-  CEDE_CHECK(fiber_->no_suspends > 0, "more than 255 scopes of NoSuspend inside each other");
-  fiber_->scheduler->revoke_quick_yields(); // and since nobody else runs, there are no new ones
-}
-
-NoSuspend::~NoSuspend() {
-  if (fiber_ != nullptr)
-    --fiber_->no_suspends;
-}
-
-bool yield_to(const AnyFiber& fiber) {
-  FiberRecord* me = running_fiber();
-  core::check_may_suspend(me);
-  FiberRecord* to = detail::FiberAccess::record(fiber);
-  const auto can_run = [me](const FiberRecord& it) {
-    return it.scheduler == me->scheduler && it.next != nullptr &&
-           (it.stage == FiberStage::ready || (it.stage == FiberStage::created && !it.is_cancelled));
-  };
-  if (me != nullptr && core::interruption_of(*me) != Interruption::none) {
-    detail::yield_out_of_line(); // throws, or gives one turn
-    return false;
-  }
-  if (me == nullptr || to == nullptr || to == me || !can_run(*to))
-    return false;
-  me->yields_quietly = core::has_to_report(*me);
-  me->scheduler->yield_to(*me, *to);
-  me->yields_quietly = false;
-  return true;
-}
-
-void schedule() {
-  FiberRecord& me = fiber_that_waits();
-  if (core::interruption_of(me) == Interruption::reports) {
-    detail::yield_out_of_line();
-    return;
-  }
-  Waiter(kSchedule).wait();
-}
-
-void sleep_until(Deadline deadline) {
-  FiberRecord* me = running_fiber();
-  if (me == nullptr) {
-    CEDE_CHECK(SchedulerState::driven() == nullptr,
-               "a sleep in what the scheduler itself calls: a post, a hook or a handler");
-    do // Windows' sleeps may end early
-      std::this_thread::sleep_until(deadline.time());
-    while (std::chrono::steady_clock::now() < deadline.time());
-    return;
-  }
-  if (core::interruption_of(*me) != Interruption::none || deadline.time() <= me->scheduler->time())
-    detail::yield_out_of_line();
-  else
-    Waiter(kSleep).wait(deadline);
-}
-
-WakeReason detail::park_out_of_line(Deadline deadline) {
-  FiberRecord& me = fiber_that_waits();
-  Waiter waiter(kPark);
-  if (me.has_permit && core::interruption_of(me) == Interruption::none) {
-    core::check_may_suspend(&me);
-    me.has_permit = false;
-    return WakeReason::woken;
-  }
-  return waiter.wait(deadline);
-}
-
-void finish() {
-  detail::finish_with(nullptr, nullptr, &detail::kResultType<void>);
 }
 
 } // namespace cede

@@ -59,6 +59,12 @@ Result<void> how_it_ended(const detail::FiberRecord& fiber) noexcept;
 // Calls what on_exit() was given. No fiber runs meanwhile.
 void call_exits(detail::FiberRecord& fiber) noexcept;
 
+// A wait for a particular call is told by the address of its name.
+inline constexpr char kSchedule[] = "schedule";
+inline bool waits_in(const detail::FiberRecord& fiber, const char* call) noexcept {
+  return fiber.waiter != nullptr && fiber.waiter->what() == call && !fiber.waiter->has_fired();
+}
+
 // Whether it is in park().
 bool is_parked(const detail::FiberRecord& fiber) noexcept;
 
