@@ -16,6 +16,12 @@
 #include <tuple>
 #include <vector>
 
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -119,23 +125,38 @@ void sleep_cancel(benchmark::State& state) {
 BENCHMARK(sleep_cancel)->Name("sleep_cancel/100000");
 
 // So many sleepers due at random within one second: the processor time of an expiry, the run of the
-// fiber to its end included, and how late they are.
+// fiber to its end included, and how late they are. They wait at a gate until all have been made.
 void sleepers(benchmark::State& state) {
   constexpr long kSleepers = 1'000'000;
   for (auto _ : state) {
     std::vector<std::int64_t> late;
     late.reserve(kSleepers);
     std::minstd_rand random(1);
+    cede::TimePoint begin;
+    long asleep = 0;
+    cede::WaitList gate;
     Scheduler scheduler;
-    const cede::TimePoint begin = cede::now() + 6s;
     for (long i = 0; i < kSleepers; ++i)
-      scheduler.spawn([&late, due = begin + std::chrono::nanoseconds(random() % 1'000'000'000)] {
+      scheduler.spawn([&, offset = std::chrono::nanoseconds(random() % 1'000'000'000)] {
+        {
+          cede::WaitLink place;
+          cede::Waiter waiter("at the gate");
+          waiter.watch(gate, place);
+          waiter.wait();
+        }
+        const cede::TimePoint due = begin + offset;
+        ++asleep;
         cede::sleep_until(due);
         late.push_back((cede::now() - due).count());
       });
+    std::ignore = scheduler.run_until(cede::kForever); // all wait, for what only this can open
+    begin = cede::now() + 8s;
+    gate.wake_all();
     std::ignore = scheduler.run_until(begin - 1ms);
-    if (cede::now() > begin)
-      state.SkipWithError("the machine was too slow to make them in time");
+    if (asleep < kSleepers || cede::now() > begin) {
+      state.SkipWithError("the machine was too slow to put them to sleep in time");
+      break;
+    }
     const std::clock_t before = std::clock();
     scheduler.run();
     state.SetIterationTime(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC / kSleepers);
@@ -146,29 +167,76 @@ void sleepers(benchmark::State& state) {
 }
 BENCHMARK(sleepers)->Name("sleepers/1000000")->UseManualTime()->Iterations(1);
 
-// A post to a scheduler that sleeps on another thread, and the post back.
+// A post to a scheduler on another thread, and the post back. Both sleep in between, or both have
+// other fibers that run.
+template <bool kAreBusy>
 void post_round_trip(benchmark::State& state) {
   cede::Remote remote;
-  std::atomic<bool> is_up{false};
+  std::atomic<bool> is_up{false}, is_over{false};
+  const auto keep_busy = [&] {
+    while (!is_over.load(std::memory_order_relaxed))
+      cede::yield();
+  };
   std::thread far([&] {
     Scheduler scheduler;
     remote = scheduler.remote();
     scheduler.spawn([&] {
       is_up = true;
-      cede::park();
+      if (kAreBusy)
+        keep_busy();
+      else
+        cede::park();
     });
-    scheduler.run_until(cede::kForever);
+    std::ignore = scheduler.run_until(cede::kForever);
   });
   while (!is_up)
     std::this_thread::yield();
   cede::run([&] {
+    if (kAreBusy)
+      spawn(keep_busy);
     for (auto _ : state)
       remote.call([] {}).value();
+    is_over = true;
   });
   remote = {};
   far.join();
 }
-BENCHMARK(post_round_trip)->UseRealTime();
+BENCHMARK(post_round_trip<false>)->Name("post_round_trip")->UseRealTime();
+BENCHMARK(post_round_trip<true>)->Name("post_round_trip_busy")->UseRealTime();
+
+#ifdef __linux__
+// What the system itself takes for the first of them: two threads that wake each other by a futex.
+void futex_round_trip(benchmark::State& state) {
+  struct Bell {
+    std::atomic<std::uint32_t> rung{0};
+    void ring() {
+      rung = 1;
+      syscall(SYS_futex, &rung, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    }
+    void wait() {
+      while (rung.exchange(0) == 0)
+        syscall(SYS_futex, &rung, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+    }
+  } there, back;
+  std::atomic<bool> is_over{false};
+  std::thread far([&] {
+    for (;;) {
+      there.wait();
+      if (is_over)
+        return;
+      back.ring();
+    }
+  });
+  for (auto _ : state) {
+    there.ring();
+    back.wait();
+  }
+  is_over = true;
+  there.ring();
+  far.join();
+}
+BENCHMARK(futex_round_trip)->Name("post_round_trip/futex")->UseRealTime();
+#endif
 #else
 BENCHMARK(yield_in_turn<2>)->Name("yield_without_fpenv/2");
 BENCHMARK(yield_in_turn<100>)->Name("yield_without_fpenv/100");

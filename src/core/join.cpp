@@ -80,13 +80,13 @@ Result<void> wait_for_end(FiberRecord& target, Deadline deadline, WhenUnwinding 
 
 // A cancellation is looked at before anything else; an expired deadline still tries once.
 Result<void> join_fiber(FiberRecord* target, Deadline deadline, WhenUnwinding rule) {
+  FiberRecord* me = running_fiber();
+  if (me != nullptr && core::interruption_of(*me) == Interruption::throws)
+    core::throw_request(*me);
   if (target == nullptr)
     return Errc::deadlock;
   core::check_thread(*target);
   AnyFiber kept = FiberAccess::reference(target);
-  FiberRecord* me = running_fiber();
-  if (me != nullptr && core::interruption_of(*me) == Interruption::throws)
-    core::throw_request(*me);
   if (target->stage != FiberStage::finished)
     if (Result<void> waited = wait_for_end(*target, deadline, rule); !waited)
       return waited;

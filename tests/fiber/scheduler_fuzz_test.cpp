@@ -2,17 +2,19 @@
 // Rows: L-02 L-09 L-17 P-44 P-45 P-47 X-18
 // Field reports: 40 53 55
 // Random programs of fibers against a model that is too simple to be wrong: queues and a sorted
-// list. CEDE_FUZZ_SECONDS says for how long, CEDE_FUZZ_SEED where to begin; a failure prints its
-// seed.
+// list. Of posts it only knows that each runs, in turn. CEDE_FUZZ_SECONDS says for how long,
+// CEDE_FUZZ_SEED where to begin; a failure prints its seed.
 #include "support/environment.h"
 
 #include <cede/fiber.h>
+#include <cede/remote.h>
 #include <cede/scheduler.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <gtest/gtest.h>
 #include <random>
 #include <string>
@@ -22,6 +24,7 @@ namespace cede {
 namespace {
 
 constexpr int kFibers = 12;
+constexpr int kFirstFibers = 8; // the others are spawned by them
 constexpr int kMostSteps = 10;
 
 enum class Op {
@@ -35,9 +38,11 @@ enum class Op {
   set_priority,
   yield_to,
   schedule,
-  make_ready
+  make_ready,
+  spawn,
+  post
 };
-constexpr int kOps = 11;
+constexpr int kOps = 13;
 
 struct Step {
   Op op;
@@ -77,8 +82,10 @@ std::string line(int fiber, std::size_t step, const char* what) {
 
 // What the scheduler makes of them.
 std::string trace_of_scheduler(const std::vector<Program>& programs) {
-  std::string trace;
+  std::string trace, posted, ran;
   std::vector<Fiber<void>> fibers(kFibers);
+  Remote remote;
+  std::function<void(int)> start;
   const auto perform = [&](const Step& step) -> const char* {
     const AnyFiber& target = fibers[step.target];
     const auto name = [](WakeReason reason) {
@@ -109,29 +116,46 @@ std::string trace_of_scheduler(const std::vector<Program>& programs) {
     case Op::schedule:
       schedule();
       return "S";
-    default:
+    case Op::make_ready:
       return target.make_ready() ? "M1" : "M0";
+    case Op::spawn:
+      if (target)
+        return "N0";
+      start(step.target);
+      return "N1";
+    default:
+      if (remote.post([&ran, what = line(step.target, posted.size(), "")] { ran += what; }))
+        posted += line(step.target, posted.size(), "");
+      return "P";
+    }
+  };
+  const auto run = [&](int i) {
+    const Program& program = programs[i];
+    for (std::size_t at = 0; at < program.steps.size(); ++at) {
+      try {
+        const char* done = perform(program.steps[at]);
+        trace += line(i, at, done);
+      } catch (const Cancelled&) {
+        trace += line(i, at, "x");
+        if (!program.swallows)
+          throw;
+      }
     }
   };
   // Its end lets those who swallow go on with their programs: what they use was made before it.
   Scheduler scheduler(SchedulerOptions{.has_test_clock = true});
-  for (int i = 0; i < kFibers; ++i)
-    fibers[i] = scheduler.spawn(FiberOptions{.priority = programs[i].priority}, [&, i] {
-      const Program& program = programs[i];
-      for (std::size_t at = 0; at < program.steps.size(); ++at) {
-        try {
-          const char* done = perform(program.steps[at]);
-          trace += line(i, at, done);
-        } catch (const Cancelled&) {
-          trace += line(i, at, "x");
-          if (!program.swallows)
-            throw;
-        }
-      }
-    });
+  start = [&](int i) {
+    fibers[i] =
+        scheduler.spawn(FiberOptions{.priority = programs[i].priority}, [&run, i] { run(i); });
+  };
+  remote = scheduler.remote();
+  remote.unref();
+  for (int i = 0; i < kFirstFibers; ++i)
+    start(i);
   const Progress progress = scheduler.run_until(kForever);
   // A copy: those who are left are cancelled after it, and go on saying so.
-  return std::string(trace) + (progress == Progress::closed ? "closed" : "deadlock");
+  return std::string(trace) + (progress == Progress::closed ? "closed" : "deadlock") +
+         (ran == posted ? "" : "; posted " + posted + "but ran " + ran);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -140,10 +164,8 @@ std::string trace_of_scheduler(const std::vector<Program>& programs) {
 class Model {
 public:
   explicit Model(const std::vector<Program>& programs) : programs_(programs), fibers_(kFibers) {
-    for (int i = 0; i < kFibers; ++i) {
-      fibers_[i].priority = programs[i].priority;
-      make_ready(i);
-    }
+    for (int i = 0; i < kFirstFibers; ++i)
+      spawn(i);
   }
 
   std::string run() {
@@ -164,7 +186,8 @@ public:
       now_ = first->time;
       wake_the_due();
     }
-    trace_ += std::all_of(fibers_.begin(), fibers_.end(), [](const State& f) { return f.ended; })
+    trace_ += std::all_of(fibers_.begin(), fibers_.end(),
+                          [](const State& f) { return f.ended || !f.exists; })
                   ? "closed"
                   : "deadlock";
     return trace_;
@@ -174,7 +197,8 @@ private:
   struct State {
     int priority = 0;
     std::size_t step = 0;
-    bool started = false, ended = false, ok = true, cancelled = false, permit = false;
+    bool exists = false, started = false, ended = false, ok = true, cancelled = false,
+         permit = false;
     bool ready = false;
     bool resumes = false;    // its step has begun
     const char* answer = ""; // of the wait that has ended
@@ -200,6 +224,11 @@ private:
   void make_ready(int i) {
     fibers_[i].ready = true;
     queue_of(fibers_[i].priority).push_back(i);
+  }
+  void spawn(int i) {
+    fibers_[i].exists = true;
+    fibers_[i].priority = programs_[i].priority;
+    make_ready(i);
   }
   void take_out(int i) {
     std::erase(queue_of(fibers_[i].priority), i);
@@ -300,7 +329,8 @@ private:
     State& fiber = fibers_[i];
     State& target = fibers_[step.target];
     const bool can_wait = step.op != Op::wake && step.op != Op::cancel &&
-                          step.op != Op::set_priority && step.op != Op::make_ready;
+                          step.op != Op::set_priority && step.op != Op::make_ready &&
+                          step.op != Op::spawn && step.op != Op::post;
     if (can_wait && fiber.cancelled)
       return Did::threw;
     switch (step.op) {
@@ -334,7 +364,7 @@ private:
         note(i, target.ok ? "j" : "J");
         return Did::went_on;
       }
-      if (closes_circle(i, step.target)) {
+      if (!target.exists || closes_circle(i, step.target)) {
         note(i, "J");
         return Did::went_on;
       }
@@ -354,10 +384,11 @@ private:
       return Did::left;
     case Op::wake: {
       const bool parks = target.waits && target.wait == Op::park;
-      note(i, !target.ended && (parks || !target.permit) ? "W1" : "W0");
+      const bool is_there = target.exists && !target.ended;
+      note(i, is_there && (parks || !target.permit) ? "W1" : "W0");
       if (parks)
         end_wait(step.target, "w");
-      else if (!target.ended)
+      else if (is_there)
         target.permit = true;
       return Did::went_on;
     }
@@ -369,8 +400,8 @@ private:
       return Did::went_on;
     }
     case Op::cancel:
-      note(i, !target.ended && !target.cancelled ? "C1" : "C0");
-      if (target.ended || std::exchange(target.cancelled, true))
+      note(i, target.exists && !target.ended && !target.cancelled ? "C1" : "C0");
+      if (!target.exists || target.ended || std::exchange(target.cancelled, true))
         return Did::went_on;
       if (target.waits) {
         end_wait(step.target, "x");
@@ -381,7 +412,7 @@ private:
       return Did::went_on;
     case Op::set_priority:
       note(i, "p");
-      if (target.ended)
+      if (!target.exists || target.ended)
         return Did::went_on;
       if (target.ready) {
         take_out(step.target);
@@ -390,6 +421,14 @@ private:
       } else {
         target.priority = step.number;
       }
+      return Did::went_on;
+    case Op::spawn:
+      note(i, target.exists ? "N0" : "N1");
+      if (!target.exists)
+        spawn(step.target);
+      return Did::went_on;
+    case Op::post:
+      note(i, "P");
       return Did::went_on;
     }
     return Did::went_on;
