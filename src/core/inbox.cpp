@@ -80,7 +80,9 @@ bool Inbox::is_empty() const noexcept {
 
 void Inbox::wait(os::PollTime until) noexcept {
   const bool had_holders = has_holders();
-  is_asleep_.store(true);
+  // An exchange, and no store: emulators of AArch64 let a store of release be overtaken by a later
+  // load.
+  is_asleep_.exchange(true);
   if (head_.load() == nullptr && (holders_.load() > 0) == had_holders)
     poller_->wait(until);
   is_asleep_.store(false);
