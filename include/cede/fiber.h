@@ -65,7 +65,8 @@ public:
   // Empty if it was given none.
   std::string_view name() const noexcept;
   FiberState state() const noexcept;
-  int priority() const noexcept { return record_ != nullptr ? record_->priority : 0; }
+  // What it was given; it may have more meanwhile, lent by those who wait for what it holds.
+  int priority() const noexcept { return record_ != nullptr ? record_->own_priority : 0; }
 
   // Takes effect at once: a fiber that is ready goes behind its new equals.
   //   Throws    std::system_error(invalid_argument) for what is no priority

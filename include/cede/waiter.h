@@ -11,6 +11,7 @@ namespace cede {
 
 namespace detail {
 struct FiberRecord;
+struct Lender;
 struct QuickPark;
 
 // A wait for a particular call is told by the address of its name.
@@ -27,14 +28,28 @@ enum class WakeReason : std::uint8_t { woken, timed_out, cancelled, closed };
 
 class Waiter;
 class WaitList;
+struct WaitLink;
+
+// What whoever has a list of waits wants to know of them. Each member may be null; none of them may
+// switch or throw.
+struct WaitKind {
+  // Called after a wait has ended otherwise than by the list: it timed out, was cancelled, or ended
+  // for another list. Whoever is first in this one now may be able to go.
+  void (*left)(WaitLink& link) noexcept = nullptr;
+  // The fiber that alone can end the wait; null if that can't be said.
+  detail::FiberRecord* (*awaited)(const WaitLink& link) noexcept = nullptr;
+  // To what the waiting fiber lends its priority.
+  detail::Lender* (*lender)(const WaitLink& link) noexcept = nullptr;
+};
 
 // A place of one waiter in one list. It lies where the waiter does, on the waiting fiber's stack.
 struct WaitLink {
-  Waiter* waiter = nullptr; // null while it is in no list
-  WaitLink* next = nullptr; // in the list, which is a circle
+  Waiter* waiter = nullptr;       // null while it is in no list
+  const WaitKind* kind = nullptr; // what else is to be done for it, or null
+  WaitLink* next = nullptr;       // in the list, which is a circle
   WaitLink* prev = nullptr;
   WaitLink* sibling = nullptr; // the waiter's next place
-  WaitList* list = nullptr;
+  WaitList* list = nullptr;    // also after it has left it
 };
 
 // Those who wait for one thing, first come, first served. Destroying it wakes them with `closed`,
@@ -91,7 +106,7 @@ public:
   Waiter& operator=(const Waiter&) = delete;
   ~Waiter() {
     if (stage_ != Stage::fired)
-      leave();
+      leave(nullptr);
   }
 
   // Takes the last place in `list`. `link` belongs to this waiter alone and outlives it.
@@ -103,13 +118,16 @@ public:
   //   Throws    Cancelled
   WakeReason wait(Deadline deadline = kForever, WhenUnwinding rule = WhenUnwinding::report);
 
-  // Ends the wait, or the one to come. False if it had been fired.
-  bool fire(WakeReason reason = WakeReason::woken) noexcept;
+  // Ends the wait, or the one to come. False if it had been fired. Whoever does it for a list says
+  // for which.
+  bool fire(WakeReason reason = WakeReason::woken, const WaitList* list = nullptr) noexcept;
 
   bool has_fired() const noexcept { return stage_ == Stage::fired; }
   bool has_deadline() const noexcept { return deadline_at_ != SIZE_MAX; }
-  // Where it stands last; null if it is in no list.
-  const WaitList* list() const noexcept { return links_ != nullptr ? links_->list : nullptr; }
+  // Its only place; null if it has none or several.
+  const WaitLink* place() const noexcept {
+    return links_ != nullptr && links_->sibling == nullptr ? links_ : nullptr;
+  }
   const char* what() const noexcept { return what_; }
 
 private:
@@ -123,7 +141,7 @@ private:
   Waiter(detail::FiberRecord& fiber, const char* what) noexcept
       : fiber_(&fiber), what_(what), stage_(Stage::waiting), is_interruptible_(true) {}
 
-  void leave() noexcept;
+  void leave(const WaitList* fired_by) noexcept;
   void block(Deadline deadline);
 
   detail::FiberRecord* fiber_;

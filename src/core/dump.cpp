@@ -54,15 +54,17 @@ std::string named(const FiberRecord& fiber) {
   return named(fiber.id, std::string(name_of(fiber)));
 }
 
-// The circle that `first` is part of; empty if it is in none.
-std::string circle_from(const FiberRecord& first) {
+// The circle that `first` is part of, told by its oldest member; empty if there is none.
+std::string circle_from(const SchedulerState& scheduler, const FiberRecord& first) {
   std::string text = named(first);
-  for (const FiberRecord* fiber = joined_by(first); fiber != nullptr; fiber = joined_by(*fiber)) {
-    text += " joins " + named(*fiber);
+  const FiberRecord* fiber = awaited_by(first);
+  for (std::size_t hops = 0; fiber != nullptr && hops < scheduler.alive; ++hops) {
+    text += " waits for " + named(*fiber);
     if (fiber == &first)
       return text;
     if (fiber->id < first.id)
       break; // it is told from there, or leads to one that is
+    fiber = awaited_by(*fiber);
   }
   return {};
 }
@@ -96,7 +98,7 @@ std::string dump_fibers(const SchedulerState& scheduler) {
   }
   scheduler.records->for_each([&](FiberRecord& fiber) {
     if (fiber.stage != FiberStage::finished)
-      if (const std::string circle = circle_from(fiber); !circle.empty())
+      if (const std::string circle = circle_from(scheduler, fiber); !circle.empty())
         text += "circle: " + circle + "\n";
   });
   return text;

@@ -2,6 +2,7 @@
 #include "fiber.h"
 
 #include "check.h"
+#include "lending.h"
 #include "scheduler_state.h"
 #include "unhandled.h"
 
@@ -145,7 +146,8 @@ FiberRecord& new_fiber(SchedulerState* scheduler, const FiberOptions* options, P
   fiber.scheduler = scheduler;
   fiber.id = ++scheduler->last_id;
   fiber.references = 2;
-  fiber.priority = options != nullptr ? static_cast<std::int8_t>(options->priority) : std::int8_t{};
+  fiber.priority = fiber.own_priority =
+      options != nullptr ? static_cast<std::int8_t>(options->priority) : std::int8_t{};
   fiber.is_owned = true;
   fiber.extras = extras.release();
   fiber.spawned = place;
@@ -207,7 +209,7 @@ void AnyFiber::set_priority(int priority) const {
   if (record_ == nullptr || record_->stage == FiberStage::finished)
     return;
   core::check_thread(*record_);
-  record_->scheduler->set_priority(*record_, priority);
+  core::set_own_priority(*record_, priority);
 }
 
 bool AnyFiber::cancel() const noexcept {

@@ -4,7 +4,6 @@
 #include "fiber.h"
 #include "scheduler_state.h"
 
-#include <cstddef>
 #include <exception>
 
 namespace cede {
@@ -16,17 +15,38 @@ using detail::FiberStage;
 using detail::Outcome;
 
 namespace {
-constexpr char kJoin[] = "join";
+
+struct PlaceAtJoin : WaitLink {
+  FiberRecord& target;
+  explicit PlaceAtJoin(FiberRecord& joined) noexcept;
+};
+
+constexpr WaitKind kJoinKind{.awaited = [](const WaitLink& link) noexcept {
+  return &static_cast<const PlaceAtJoin&>(link).target;
+}};
+
+PlaceAtJoin::PlaceAtJoin(FiberRecord& joined) noexcept : target(joined) {
+  kind = &kJoinKind;
+}
+
 } // namespace
 
 namespace core {
 
-// A list of joiners lies in the record of the fiber that they wait for.
-const FiberRecord* joined_by(const FiberRecord& fiber) noexcept {
-  if (!waits_in(fiber, kJoin) || fiber.waiter->has_deadline())
+FiberRecord* awaited_by(const FiberRecord& fiber) noexcept {
+  if (fiber.waiter == nullptr || fiber.waiter->has_fired() || fiber.waiter->has_deadline())
     return nullptr;
-  const auto* list = reinterpret_cast<const std::byte*>(fiber.waiter->list());
-  return reinterpret_cast<const FiberRecord*>(list - offsetof(FiberRecord, joiners));
+  const WaitLink* place = fiber.waiter->place();
+  const bool is_known =
+      place != nullptr && place->kind != nullptr && place->kind->awaited != nullptr;
+  return is_known ? place->kind->awaited(*place) : nullptr;
+}
+
+bool closes_circle(const FiberRecord& me, const FiberRecord& target) noexcept {
+  const FiberRecord* fiber = &target;
+  while (fiber != nullptr && fiber != &me)
+    fiber = awaited_by(*fiber);
+  return fiber == &me;
 }
 
 Result<void> how_it_ended(const FiberRecord& fiber) noexcept {
@@ -48,25 +68,16 @@ namespace detail {
 
 namespace {
 
-// Whether a wait of `me` for `target` would close a circle of joins in which no edge has a
-// deadline.
-bool closes_circle(const FiberRecord& me, const FiberRecord& target) noexcept {
-  const FiberRecord* fiber = &target;
-  while (fiber != nullptr && fiber != &me)
-    fiber = core::joined_by(*fiber);
-  return fiber == &me;
-}
-
 Result<void> wait_for_end(FiberRecord& target, Deadline deadline, WhenUnwinding rule) {
   FiberRecord* me = running_fiber();
   if (me == nullptr)
     return Errc::not_a_fiber;
   if (target.scheduler != me->scheduler)
     return Errc::invalid_argument;
-  if (deadline.is_forever() && closes_circle(*me, target))
+  if (deadline.is_forever() && core::closes_circle(*me, target))
     return Errc::deadlock;
-  WaitLink place;
-  Waiter waiter(kJoin);
+  PlaceAtJoin place(target);
+  Waiter waiter("join");
   waiter.watch(target.joiners, place);
   switch (waiter.wait(deadline, rule)) {
   case WakeReason::timed_out:

@@ -179,8 +179,11 @@ inline detail::FiberRecord* running_fiber() noexcept {
   return scheduler == nullptr || scheduler->runs_pump() ? nullptr : scheduler->current;
 }
 
-// Whom a fiber that is in a join without a deadline waits for; null if it isn't in one.
-const detail::FiberRecord* joined_by(const detail::FiberRecord& fiber) noexcept;
+// Whom a fiber waits for, in a wait without a deadline that nobody else can end; null if it is in
+// no such wait.
+detail::FiberRecord* awaited_by(const detail::FiberRecord& fiber) noexcept;
+// Whether a wait of `me` for `target` would close a circle of those.
+bool closes_circle(const detail::FiberRecord& me, const detail::FiberRecord& target) noexcept;
 
 // Fails a check on another thread than that of the fiber's scheduler.
 inline void check_thread(const detail::FiberRecord& fiber) noexcept {

@@ -4,10 +4,18 @@
 #include "check.h"
 #include "scheduler_state.h"
 
+#include <utility>
+
 namespace cede {
 
 using detail::FiberRecord;
 using detail::FiberStage;
+
+namespace {
+bool tells(const WaitLink& link) noexcept {
+  return link.kind != nullptr && link.kind->left != nullptr;
+}
+} // namespace
 
 std::size_t WaitList::size() const noexcept {
   std::size_t count = 0;
@@ -21,7 +29,7 @@ std::size_t WaitList::size() const noexcept {
 bool WaitList::wake_one(WakeReason reason) noexcept {
   if (first_ == nullptr)
     return false;
-  first_->waiter->fire(reason);
+  first_->waiter->fire(reason, this);
   return true;
 }
 
@@ -50,7 +58,6 @@ void WaitList::remove(WaitLink& link) noexcept {
     if (first_ == &link)
       first_ = link.next;
   }
-  link.list = nullptr;
   link.waiter = nullptr;
 }
 
@@ -76,7 +83,7 @@ WakeReason Waiter::wait(Deadline deadline, WhenUnwinding rule) {
   const bool reports = core::has_to_report(me);
   is_interruptible_ = me.shields == 0 && !(reports && rule == WhenUnwinding::wait_on);
   if (core::has_request(me) && is_interruptible_) {
-    leave();
+    leave(nullptr);
     if (!reports)
       core::throw_request(me);
     detail::yield_out_of_line(); // one turn; it doesn't throw, for the same reason
@@ -108,26 +115,35 @@ void Waiter::block(Deadline deadline) {
     scheduler.revoke_quick_yields(); // it looks at its request at the next one
 }
 
-bool Waiter::fire(WakeReason reason) noexcept {
+bool Waiter::fire(WakeReason reason, const WaitList* list) noexcept {
   if (stage_ == Stage::fired)
     return false;
-  leave();
+  const bool is_waiting = std::exchange(stage_, Stage::fired) == Stage::waiting;
   reason_ = reason;
-  if (stage_ == Stage::waiting) {
+  leave(list);
+  if (is_waiting) {
     fiber_->stage = FiberStage::ready;
     fiber_->scheduler->make_ready(*fiber_);
   }
-  stage_ = Stage::fired;
   return true;
 }
 
-void Waiter::leave() noexcept {
+// It is in no list any more before anybody is told, since they may look for the next in turn.
+void Waiter::leave(const WaitList* fired_by) noexcept {
+  bool is_told = false;
   for (WaitLink* link = links_; link != nullptr; link = link->sibling)
-    if (link->list != nullptr)
+    if (link->waiter != nullptr) {
       link->list->remove(*link);
-  links_ = nullptr;
+      is_told = is_told || (tells(*link) && link->list != fired_by);
+    }
+  WaitLink* links = std::exchange(links_, nullptr);
   if (deadline_at_ != core::Deadlines::kNowhere)
     fiber_->scheduler->deadlines.remove(*this);
+  if (!is_told)
+    return;
+  for (WaitLink* link = links; link != nullptr; link = link->sibling)
+    if (tells(*link) && link->list != fired_by)
+      link->kind->left(*link);
 }
 
 } // namespace cede

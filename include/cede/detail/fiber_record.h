@@ -23,6 +23,7 @@ namespace cede::detail {
 struct FiberAccess;
 struct FiberExtras;
 struct FiberRecord;
+struct Lender;
 struct WakerState;
 
 // What a body is, for those who know only its record. One a type of body.
@@ -59,7 +60,7 @@ enum class Outcome : std::uint8_t {
   no_memory, // no stack could be had: it never ran
 };
 
-inline constexpr std::size_t kInlineBodyBytes = 96;
+inline constexpr std::size_t kInlineBodyBytes = 80;
 
 struct FiberRecord {
   // What runs when the fiber is dispatched: whatever stack was running when it waited. Owns the
@@ -79,7 +80,7 @@ struct FiberRecord {
   std::uint16_t shields = 0;    // Shields in scope
   std::uint8_t by_result = 0;   // CancelByResults in scope
   std::uint8_t no_suspends = 0; // NoSuspends in scope
-  std::int8_t priority = 0;
+  std::int8_t priority = 0;     // with what it is lent
   FiberStage stage = FiberStage::created;
   Outcome outcome = Outcome::none;
   bool is_cancelled : 1 = false;    // requested; stays
@@ -93,7 +94,9 @@ struct FiberRecord {
   bool is_result_taken : 1 = false; // by the join of one that can't be copied, or of an exception
   bool is_claimed : 1 = false;      // its exception is its group's, until that is gone
   bool uses_thread_values : 1 = false; // as its FiberLocals: the main of run()
-  FiberExtras* extras = nullptr;       // what few fibers have
+  std::int8_t own_priority = 0;
+  FiberExtras* extras = nullptr; // what few fibers have
+  Lender* lenders = nullptr;     // what it holds and others wait for
   Place spawned;
 
   // The body, and after its end the result or the exception.
