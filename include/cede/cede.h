@@ -2,16 +2,22 @@
 // All of cede.
 #pragma once
 
+#include <cede/barrier.h>
 #include <cede/cancel.h>
+#include <cede/condition.h>
 #include <cede/continuation.h>
+#include <cede/event.h>
 #include <cede/fiber.h>
 #include <cede/fiber_local.h>
 #include <cede/generator.h>
 #include <cede/group.h>
+#include <cede/mutex.h>
 #include <cede/process.h>
 #include <cede/remote.h>
 #include <cede/result.h>
 #include <cede/scheduler.h>
+#include <cede/semaphore.h>
+#include <cede/signal.h>
 #include <cede/stack.h>
 #include <cede/time.h>
 #include <cede/waiter.h>

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// Mutexes: one fiber, or several readers, between waits.
+#pragma once
+
+#include <cede/detail/lender.h>
+#include <cede/detail/wait.h>
+
+#include <chrono>
+#include <cstddef>
+#include <utility>
+
+namespace cede {
+
+// Held by one fiber at a time, and handed over to who has waited longest. While others wait, the
+// holder runs at the highest of their priorities, and so does whoever it waits for in turn: a
+// fiber of low priority that holds it delays one of high priority by no more than it takes to give
+// it back. Works with std::unique_lock, std::scoped_lock and std::lock. Outside fibers it can be
+// had only if it is free. Destroying it while it is held or waited for fails a check.
+//   Thread    of the scheduler whose fibers use it
+class Mutex : private detail::Lender {
+public:
+  Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+  ~Mutex() {
+    if (is_held_ || !waiters_.is_empty()) [[unlikely]]
+      fail_to_end();
+  }
+
+  //   Blocks    the calling fiber
+  //   Throws    Cancelled; std::system_error: deadlock if the caller holds it or waits for itself
+  //   by
+  //             way of others, not_a_fiber
+  void lock() {
+    if (is_held_ || detail::has_request()) [[unlikely]]
+      return lock_in_turn(kForever, WhenUnwinding::wait_on).value();
+    hold();
+  }
+
+  // The same. A free one is had also after a deadline that has passed.
+  //   Fails     timed_out, cancelled, deadlock, not_a_fiber
+  //   Throws    Cancelled
+  Result<void> lock(Deadline deadline) { return lock_in_turn(deadline, WhenUnwinding::report); }
+
+  bool try_lock() noexcept {
+    if (is_held_)
+      return false;
+    hold();
+    return true;
+  }
+
+  // False also for a fiber that is cancelled and unwinds.
+  //   Throws    Cancelled; std::system_error: deadlock, not_a_fiber
+  template <class Clock, class Duration>
+  bool try_lock_until(std::chrono::time_point<Clock, Duration> time) {
+    return had(lock(Deadline(time)));
+  }
+  template <class Rep, class Period>
+  bool try_lock_for(std::chrono::duration<Rep, Period> duration) {
+    return had(lock(after(duration)));
+  }
+
+  // Whoever doesn't hold it fails a check.
+  void unlock() {
+    if (holder != detail::thread().dispatch->current || !is_held_) [[unlikely]]
+      fail_to_unlock();
+    if (!waiters_.is_empty()) [[unlikely]]
+      return hand_over();
+    holder = nullptr;
+    is_held_ = false;
+  }
+
+  bool is_locked() const noexcept { return is_held_; }
+  bool is_mine() const noexcept { return is_held_ && holder == detail::thread().dispatch->current; }
+  std::size_t waiters() const noexcept { return waiters_.size(); }
+
+private:
+  struct Place;
+
+  void hold() noexcept {
+    holder = detail::thread().dispatch->current;
+    is_held_ = true;
+  }
+  static bool had(const Result<void>& locked);
+  Result<void> lock_in_turn(Deadline deadline, WhenUnwinding rule);
+  void hand_over() noexcept;
+  [[noreturn]] void fail_to_unlock() const noexcept;
+  [[noreturn]] static void fail_to_end() noexcept;
+
+  static const WaitKind kKind;
+  bool is_held_ = false;
+  WaitList waiters_; // of Places
+};
+
+// The same, and its holder may take it again; it gives it back as often.
+class RecursiveMutex {
+public:
+  //   Blocks, throws as Mutex's
+  void lock() {
+    if (!mutex_.is_mine())
+      mutex_.lock();
+    ++depth_;
+  }
+  //   Fails, throws as Mutex's
+  Result<void> lock(Deadline deadline) {
+    if (!mutex_.is_mine())
+      if (Result<void> locked = mutex_.lock(deadline); !locked)
+        return locked;
+    ++depth_;
+    return {};
+  }
+  bool try_lock() noexcept {
+    const bool is_mine = mutex_.is_mine() || mutex_.try_lock();
+    depth_ += is_mine ? 1 : 0;
+    return is_mine;
+  }
+  template <class Clock, class Duration>
+  bool try_lock_until(std::chrono::time_point<Clock, Duration> time) {
+    const bool is_mine = mutex_.is_mine() || mutex_.try_lock_until(time);
+    depth_ += is_mine ? 1 : 0;
+    return is_mine;
+  }
+  template <class Rep, class Period>
+  bool try_lock_for(std::chrono::duration<Rep, Period> duration) {
+    const bool is_mine = mutex_.is_mine() || mutex_.try_lock_for(duration);
+    depth_ += is_mine ? 1 : 0;
+    return is_mine;
+  }
+  void unlock() {
+    if (depth_ <= 1 || !mutex_.is_mine()) {
+      mutex_.unlock(); // or fails
+      depth_ = 0;
+    } else {
+      --depth_;
+    }
+  }
+  bool is_locked() const noexcept { return mutex_.is_locked(); }
+  std::size_t waiters() const noexcept { return mutex_.waiters(); }
+
+private:
+  Mutex mutex_;
+  std::size_t depth_ = 0;
+};
+
+// Held by one writer or by any number of readers, first come, first served: a writer that waits
+// holds back the readers that come after it. Works with std::shared_lock too. A writer that holds
+// it is lent priorities as a Mutex's holder is; readers are not, since it doesn't know them.
+// Destroying it while it is held or waited for fails a check.
+//   Thread    of the scheduler whose fibers use it
+class SharedMutex : private detail::Lender {
+public:
+  SharedMutex() = default;
+  SharedMutex(const SharedMutex&) = delete;
+  SharedMutex& operator=(const SharedMutex&) = delete;
+  ~SharedMutex();
+
+  //   Blocks, fails, throws as Mutex's
+  void lock() { acquire(true, kForever, WhenUnwinding::wait_on).value(); }
+  Result<void> lock(Deadline deadline) { return acquire(true, deadline, WhenUnwinding::report); }
+  bool try_lock() noexcept { return try_acquire(true); }
+  template <class Clock, class Duration>
+  bool try_lock_until(std::chrono::time_point<Clock, Duration> time) {
+    return had(lock(Deadline(time)));
+  }
+  template <class Rep, class Period>
+  bool try_lock_for(std::chrono::duration<Rep, Period> duration) {
+    return had(lock(after(duration)));
+  }
+  void unlock();
+
+  void lock_shared() { acquire(false, kForever, WhenUnwinding::wait_on).value(); }
+  Result<void> lock_shared(Deadline deadline) {
+    return acquire(false, deadline, WhenUnwinding::report);
+  }
+  bool try_lock_shared() noexcept { return try_acquire(false); }
+  template <class Clock, class Duration>
+  bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> time) {
+    return had(lock_shared(Deadline(time)));
+  }
+  template <class Rep, class Period>
+  bool try_lock_shared_for(std::chrono::duration<Rep, Period> duration) {
+    return had(lock_shared(after(duration)));
+  }
+  void unlock_shared();
+
+  std::size_t readers() const noexcept { return readers_; }
+  bool is_locked() const noexcept { return is_written_; }
+  std::size_t waiters() const noexcept { return waiters_.size(); }
+
+private:
+  struct Place;
+
+  static bool had(const Result<void>& locked);
+  bool try_acquire(bool to_write) noexcept;
+  Result<void> acquire(bool to_write, Deadline deadline, WhenUnwinding rule);
+  // Lets in those whose turn has come.
+  void admit() noexcept;
+
+  static const WaitKind kKind;
+  bool is_written_ = false;
+  std::size_t readers_ = 0;
+  WaitList waiters_; // of Places
+};
+
+// Calls a function once, whoever comes first; the others wait until it has returned. If it throws,
+// the next one calls it. Destroying it while it is being called or waited for fails a check.
+//   Thread    of the scheduler whose fibers use it
+class Once {
+public:
+  //   Blocks    the calling fiber, while another one calls
+  //   Throws    what `f` threw; Cancelled; std::system_error(deadlock) from within `f`
+  template <class F>
+  void call(F&& f) {
+    if (is_done_) [[likely]]
+      return;
+    mutex_.lock();
+    struct End {
+      Mutex& mutex;
+      ~End() { mutex.unlock(); }
+    } end{mutex_};
+    if (is_done_)
+      return;
+    std::forward<F>(f)();
+    is_done_ = true;
+  }
+
+  bool is_done() const noexcept { return is_done_; }
+
+private:
+  Mutex mutex_;
+  bool is_done_ = false;
+};
+
+} // namespace cede

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include <cede/detail/wait.h>
+
+#include "../core/scheduler_state.h"
+
+namespace cede::detail {
+
+Result<void> meet_request_on_entry(WhenUnwinding rule) {
+  FiberRecord* me = core::running_fiber();
+  if (me == nullptr)
+    return {};
+  switch (core::interruption_of(*me)) {
+  case core::Interruption::throws:
+    core::throw_request(*me);
+  case core::Interruption::reports:
+    if (rule == WhenUnwinding::wait_on)
+      return {};
+    yield_out_of_line(); // one turn for the others
+    return Errc::cancelled;
+  default:
+    return {};
+  }
+}
+
+Result<void> wait_in(WaitList& list, WaitLink& place, const char* what, Deadline deadline,
+                     WhenUnwinding rule) {
+  if (core::running_fiber() == nullptr)
+    return Errc::not_a_fiber;
+  Waiter waiter(what);
+  waiter.watch(list, place);
+  switch (waiter.wait(deadline, rule)) {
+  case WakeReason::timed_out:
+    return Errc::timed_out;
+  case WakeReason::cancelled:
+    return Errc::cancelled;
+  case WakeReason::closed:
+    return Errc::closed;
+  default:
+    return {};
+  }
+}
+
+} // namespace cede::detail

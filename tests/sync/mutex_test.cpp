@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: MIT
+// Rows: P-64 D-27 C-T8
+// Field reports: 46 49 51
+// Mutexes, and the priorities that they lend.
+#include "support/environment.h"
+
+#include <cede/condition.h>
+#include <cede/fiber.h>
+#include <cede/mutex.h>
+#include <cede/scheduler.h>
+#include <cede/semaphore.h>
+
+#include <chrono>
+#include <deque>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <random>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+namespace cede {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr SchedulerOptions kTestClock{.has_test_clock = true};
+
+FiberOptions at(int priority) {
+  return {.priority = priority};
+}
+
+TEST(Mutex, is_handed_over_in_the_order_of_coming) {
+  std::string trace;
+  run([&] {
+    Mutex mutex;
+    mutex.lock();
+    for (const char* name : {"a", "b", "c"})
+      spawn([&, name] {
+        const std::scoped_lock lock(mutex);
+        trace += name;
+        yield();
+      });
+    yield();
+    EXPECT_EQ(mutex.waiters(), 3u);
+    mutex.unlock();
+    EXPECT_TRUE(mutex.is_locked()); // it is the first one's already
+    EXPECT_FALSE(mutex.is_mine());
+    EXPECT_FALSE(mutex.try_lock());
+    mutex.lock();
+    trace += "m";
+    mutex.unlock();
+  });
+  EXPECT_EQ(trace, "abcm");
+}
+
+TEST(Mutex, works_with_the_standard_locks) {
+  run(kTestClock, [] {
+    Mutex one, two;
+    {
+      const std::scoped_lock both(one, two);
+      EXPECT_TRUE(one.is_mine() && two.is_mine());
+      auto other = spawn([&] {
+        std::unique_lock lock(one, std::try_to_lock);
+        EXPECT_FALSE(lock.owns_lock());
+        EXPECT_FALSE(lock.try_lock_for(1ms));
+        EXPECT_FALSE(lock.try_lock_until(now()));
+      });
+      other.join();
+      EXPECT_EQ(one.waiters(), 0u);
+    }
+    std::unique_lock timed(one, 1ms);
+    EXPECT_TRUE(timed.owns_lock());
+  });
+}
+
+TEST(Mutex, that_is_free_can_be_had_outside_fibers) {
+  Mutex mutex;
+  const std::scoped_lock lock(mutex);
+  EXPECT_TRUE(mutex.is_mine());
+  EXPECT_EQ(mutex.lock(kForever).error(), Errc::not_a_fiber);
+}
+
+TEST(Mutex, times_out_and_is_cancelled_without_a_trace) {
+  run(kTestClock, [] {
+    Mutex mutex;
+    mutex.lock();
+    auto late = spawn([&] { return mutex.lock(after(1ms)).error() == Errc::timed_out; });
+    auto cancelled = spawn([&] { mutex.lock(); });
+    sleep_for(2ms);
+    EXPECT_TRUE(late.join());
+    cancelled.cancel();
+    EXPECT_EQ(cancelled.join(kForever).error(), Errc::cancelled);
+    EXPECT_EQ(mutex.waiters(), 0u);
+    mutex.unlock();
+    EXPECT_FALSE(mutex.is_locked());
+    EXPECT_TRUE(mutex.lock(after(-1ms)));
+    mutex.unlock();
+  });
+}
+
+TEST(Mutex, names_circles_and_oneself) {
+  run([] {
+    Mutex one, two;
+    const std::scoped_lock lock(one);
+    EXPECT_EQ(one.lock(kForever).error(), Errc::deadlock);
+    EXPECT_THROW(one.lock(), std::system_error);
+    auto other = spawn([&] {
+      const std::scoped_lock mine(two);
+      const std::scoped_lock theirs(one);
+    });
+    yield();
+    EXPECT_EQ(two.lock(kForever).error(), Errc::deadlock);
+    EXPECT_EQ(other.join(kForever).error(), Errc::deadlock); // the circle of a mutex and a join
+    one.unlock();
+    other.join();
+    one.lock();
+  });
+}
+
+// Low holds, middle never stops, high waits: high goes after one slice of low.
+TEST(Mutex, lends_the_priority_of_who_waits) {
+  std::string trace;
+  run(kTestClock, [&] {
+    current().set_priority(kPriorityMin);
+    Mutex mutex;
+    auto low = spawn(at(0), [&] {
+      const std::scoped_lock lock(mutex);
+      trace += "l";
+      yield();
+      trace += "L";
+    });
+    yield();
+    bool is_over = false;
+    auto middle = spawn(at(1), [&] {
+      while (!is_over) {
+        trace += trace.back() == 'm' ? "" : "m";
+        yield();
+      }
+    });
+    auto high = spawn(at(2), [&] {
+      const std::scoped_lock lock(mutex);
+      trace += "h";
+      is_over = true;
+    });
+    high.join();
+    EXPECT_EQ(low.priority(), 0);
+    low.join();
+    middle.join();
+  });
+  EXPECT_EQ(trace, "lLh");
+}
+
+TEST(Mutex, lends_along_a_chain) {
+  std::string order;
+  run(kTestClock, [&] {
+    current().set_priority(kPriorityMax);
+    Mutex one, two;
+    Semaphore go(0);
+    auto first = spawn(at(-4), [&] {
+      const std::scoped_lock lock(one);
+      go.acquire();
+      order += "1";
+    });
+    sleep_for(1ms);
+    auto second = spawn(at(-3), [&] {
+      const std::scoped_lock lock(two);
+      const std::scoped_lock then(one);
+      order += "2";
+    });
+    sleep_for(1ms);
+    auto high = spawn(at(2), [&] {
+      const std::scoped_lock lock(two);
+      order += "h";
+    });
+    sleep_for(1ms);
+    auto spoiler = spawn(at(1), [&] { order += "s"; });
+    go.release();
+    high.join();
+    for (auto* fiber : {&first, &second, &spoiler})
+      fiber->join();
+  });
+  EXPECT_EQ(order, "12hs");
+}
+
+TEST(Mutex, takes_back_what_it_lent_when_who_lent_has_left) {
+  std::string order;
+  run(kTestClock, [&] {
+    current().set_priority(kPriorityMax);
+    Mutex mutex;
+    auto holder = spawn(at(-2), [&] {
+      const std::scoped_lock lock(mutex);
+      sleep_for(2ms);
+      order += "h";
+    });
+    sleep_for(1ms);
+    auto late = spawn(at(2), [&] { return mutex.lock(kForever).has_value(); });
+    auto timed = spawn(at(2), [&] { return mutex.lock(after(500us)).has_value(); });
+    sleep_for(100us);
+    late.cancel();
+    EXPECT_FALSE(timed.join());
+    auto other = spawn(at(-1), [&] {
+      sleep_until(after(500us)); // until the holder's time
+      order += "o";
+    });
+    holder.join();
+    other.join();
+  });
+  EXPECT_EQ(order, "oh");
+}
+
+TEST(Mutex, lends_what_its_waiters_are_given_while_they_wait) {
+  std::string order;
+  run(kTestClock, [&] {
+    Mutex mutex;
+    mutex.lock();
+    auto waiter = spawn(at(-2), [&] {
+      const std::scoped_lock lock(mutex);
+      order += "w";
+    });
+    sleep_for(1ms);
+    current().set_priority(-4);
+    auto other = spawn(at(-1), [&] { order += "o"; });
+    waiter.set_priority(1); // so that main, which holds it, goes before the other
+    yield();
+    EXPECT_EQ(order, "");
+    mutex.unlock();
+    waiter.join();
+    other.join();
+  });
+  EXPECT_EQ(order, "wo");
+}
+
+TEST(Mutex, misuse_fails_a_check) {
+  EXPECT_DEATH(
+      {
+        Mutex mutex;
+        mutex.unlock();
+      },
+      "nobody holds");
+  EXPECT_DEATH(run([] {
+                 Mutex mutex;
+                 mutex.lock();
+                 spawn([&] { mutex.unlock(); }).join();
+               }),
+               "doesn't hold it");
+  EXPECT_DEATH(
+      {
+        Mutex mutex;
+        mutex.lock();
+        mutex.~Mutex();
+      },
+      "destroyed that is held");
+}
+
+// Random steps; nobody is in with another, nobody is forgotten, priorities are as given at the end.
+TEST(Mutex, does_what_the_model_does) {
+  const int steps = test::scaled(100'000, 3'000);
+  run(kTestClock, [&] {
+    std::mt19937 random(7);
+    const auto below = [&](unsigned limit) { return random() % limit; };
+    constexpr int kMutexes = 3;
+    struct Guarded {
+      Mutex mutex;
+      int inside = 0;
+    };
+    std::vector<Guarded> guarded(kMutexes);
+    int done = 0;
+    const auto body = [&](auto& self, unsigned from) -> void {
+      const unsigned which = from + below(kMutexes - from);
+      Guarded& it = guarded[which];
+      if (const Result<void> had = it.mutex.lock(below(2) == 0 ? kForever : after(below(3) * 1ms));
+          !had) {
+        ASSERT_EQ(had.error(), Errc::timed_out);
+        return;
+      }
+      struct Inside {
+        Guarded& it;
+        explicit Inside(Guarded& guarded) : it(guarded) { EXPECT_EQ(++it.inside, 1); }
+        ~Inside() {
+          --it.inside;
+          it.mutex.unlock();
+        }
+      } inside(it);
+      ++done;
+      if (which + 1 < kMutexes && below(2) == 0)
+        self(self, which + 1);
+      if (below(2) == 0)
+        yield();
+      else
+        sleep_for(below(3) * 1ms);
+    };
+    std::vector<Fiber<void>> fibers(8);
+    for (int step = 0; step < steps; ++step) {
+      auto& fiber = fibers[below(8)];
+      if (!fiber || fiber.state() == FiberState::finished)
+        fiber = spawn(at(static_cast<int>(below(4)) - 3), [&] { body(body, 0); });
+      else if (below(20) == 0)
+        fiber.cancel();
+      else if (below(5) == 0)
+        fiber.set_priority(static_cast<int>(below(4)) - 3);
+      if (below(3) == 0)
+        sleep_for(below(2) * 1ms);
+      else
+        yield();
+      if (HasFailure())
+        break;
+    }
+    for (auto& fiber : fibers)
+      if (fiber)
+        std::ignore = fiber.join(kForever);
+    EXPECT_GT(done, steps / 10);
+    for (Guarded& it : guarded)
+      EXPECT_FALSE(it.mutex.is_locked());
+  });
+}
+
+TEST(RecursiveMutex, is_given_back_as_often_as_it_was_taken) {
+  run(kTestClock, [] {
+    RecursiveMutex mutex;
+    mutex.lock();
+    EXPECT_TRUE(mutex.try_lock());
+    EXPECT_TRUE(mutex.try_lock_for(1ms));
+    EXPECT_TRUE(mutex.lock(kForever));
+    auto other = spawn([&] {
+      EXPECT_FALSE(mutex.try_lock_for(1ms));
+      const std::scoped_lock lock(mutex);
+    });
+    sleep_for(2ms);
+    for (int i = 0; i < 3; ++i)
+      mutex.unlock();
+    yield();
+    EXPECT_EQ(mutex.waiters(), 1u);
+    mutex.unlock();
+    other.join();
+    EXPECT_FALSE(mutex.is_locked());
+  });
+}
+
+TEST(SharedMutex, lets_readers_in_together_and_a_waiting_writer_before_later_ones) {
+  std::string trace;
+  run(kTestClock, [&] {
+    SharedMutex mutex;
+    mutex.lock_shared();
+    EXPECT_TRUE(mutex.try_lock_shared());
+    EXPECT_FALSE(mutex.try_lock());
+    auto writer = spawn([&] {
+      const std::scoped_lock lock(mutex);
+      trace += "w";
+      yield();
+    });
+    yield();
+    for (int i = 0; i < 2; ++i)
+      spawn([&] {
+        const std::shared_lock lock(mutex);
+        trace += "r";
+        yield();
+        trace += "R";
+      });
+    yield();
+    EXPECT_FALSE(mutex.try_lock_shared());
+    EXPECT_FALSE(mutex.try_lock_shared_for(1ms));
+    mutex.unlock_shared();
+    mutex.unlock_shared();
+    mutex.lock();
+    EXPECT_EQ(mutex.readers(), 0u);
+    mutex.unlock();
+  });
+  EXPECT_EQ(trace, "wrrRR");
+}
+
+TEST(SharedMutex, a_writer_that_gives_up_lets_the_readers_behind_it_in) {
+  run(kTestClock, [] {
+    SharedMutex mutex;
+    mutex.lock_shared();
+    auto writer = spawn([&] { EXPECT_FALSE(mutex.try_lock_for(1ms)); });
+    int readers = 0;
+    auto reader = spawn([&] {
+      mutex.lock_shared();
+      ++readers;
+    });
+    yield();
+    EXPECT_EQ(readers, 0);
+    sleep_for(2ms);
+    EXPECT_EQ(readers, 1);
+    mutex.unlock_shared();
+    mutex.unlock_shared();
+    writer.join();
+    reader.join();
+  });
+}
+
+TEST(ConditionVariable, waits_without_the_lock_and_has_it_again_whatever_happened) {
+  run(kTestClock, [] {
+    Mutex mutex;
+    ConditionVariable filled;
+    std::deque<int> queue;
+    std::vector<int> taken;
+    auto consumer = spawn([&] {
+      std::unique_lock lock(mutex);
+      while (taken.size() < 3) {
+        filled.wait(lock, [&] { return !queue.empty(); });
+        EXPECT_TRUE(mutex.is_mine());
+        taken.push_back(queue.front());
+        queue.pop_front();
+      }
+    });
+    for (int i = 0; i < 3; ++i) {
+      yield();
+      const std::scoped_lock lock(mutex);
+      queue.push_back(i);
+      filled.notify_one();
+    }
+    consumer.join();
+    EXPECT_EQ(taken, (std::vector{0, 1, 2}));
+
+    std::unique_lock lock(mutex);
+    EXPECT_EQ(filled.wait_for(lock, 1ms), std::cv_status::timeout);
+    EXPECT_FALSE(filled.wait_for(lock, 1ms, [] { return false; }));
+    EXPECT_TRUE(filled.wait_until(lock, after(1ms), [] { return true; }));
+    EXPECT_TRUE(mutex.is_mine());
+    lock.unlock();
+
+    bool had_it = false;
+    auto cancelled = spawn([&] {
+      std::unique_lock mine(mutex);
+      try {
+        filled.wait(mine);
+      } catch (const Cancelled&) {
+        had_it = mutex.is_mine();
+        throw;
+      }
+    });
+    yield();
+    EXPECT_EQ(filled.waiters(), 1u);
+    lock.lock();
+    cancelled.cancel();
+    yield();
+    yield(); // it waits for the mutex, shielded
+    EXPECT_EQ(mutex.waiters(), 1u);
+    lock.unlock();
+    EXPECT_EQ(cancelled.join(kForever).error(), Errc::cancelled);
+    EXPECT_TRUE(had_it);
+    EXPECT_FALSE(mutex.is_locked());
+  });
+}
+
+TEST(ConditionVariable, wakes_one_or_all_in_turn) {
+  std::string trace;
+  run([&] {
+    Mutex mutex;
+    ConditionVariable condition;
+    for (const char* name : {"a", "b", "c"})
+      spawn([&, name] {
+        std::unique_lock lock(mutex);
+        condition.wait(lock);
+        trace += name;
+      });
+    yield();
+    condition.notify_one();
+    yield();
+    yield();
+    EXPECT_EQ(trace, "a");
+    condition.notify_all();
+    yield();
+    yield();
+    condition.notify_all(); // nobody
+  });
+  EXPECT_EQ(trace, "abc");
+}
+
+TEST(Once, is_called_once_and_again_after_a_throw) {
+  run([] {
+    Once once;
+    int calls = 0;
+    auto first = spawn([&] {
+      once.call([&] {
+        ++calls;
+        yield();
+        throw 1;
+      });
+    });
+    std::vector<Fiber<void>> others;
+    for (int i = 0; i < 3; ++i)
+      others.push_back(spawn([&] {
+        once.call([&] {
+          yield();
+          ++calls;
+        });
+        EXPECT_EQ(calls, 2);
+      }));
+    EXPECT_THROW(first.join(), int);
+    for (auto& other : others)
+      other.join();
+    EXPECT_TRUE(once.is_done());
+    once.call([] { ADD_FAILURE(); });
+    Once inner;
+    EXPECT_THROW(inner.call([&] { inner.call([] {}); }), std::system_error);
+  });
+}
+
+} // namespace
+} // namespace cede
