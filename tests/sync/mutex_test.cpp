@@ -105,6 +105,7 @@ TEST(Mutex, names_circles_and_oneself) {
     const std::scoped_lock lock(one);
     EXPECT_EQ(one.lock(kForever).error(), Errc::deadlock);
     EXPECT_THROW(one.lock(), std::system_error);
+    EXPECT_EQ(one.lock(after(1ms)).error(), Errc::deadlock); // of oneself, though it would end
     auto other = spawn([&] {
       const std::scoped_lock mine(two);
       const std::scoped_lock theirs(one);
