@@ -446,6 +446,26 @@ TEST(ConditionVariable, waits_without_the_lock_and_has_it_again_whatever_happene
   });
 }
 
+TEST(ConditionVariable, takes_the_lock_again_also_if_a_cancellation_came_after_the_notification) {
+  run([] {
+    Mutex mutex;
+    ConditionVariable condition;
+    bool had_it = false;
+    auto fiber = spawn([&] {
+      std::unique_lock lock(mutex);
+      condition.wait(lock);
+      had_it = mutex.is_mine();
+      yield(); // the cancellation
+      ADD_FAILURE();
+    });
+    yield();
+    condition.notify_one();
+    fiber.cancel();
+    EXPECT_EQ(fiber.join(kForever).error(), Errc::cancelled);
+    EXPECT_TRUE(had_it);
+  });
+}
+
 TEST(ConditionVariable, wakes_one_or_all_in_turn) {
   std::string trace;
   run([&] {
