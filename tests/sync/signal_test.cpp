@@ -102,6 +102,20 @@ TEST(Signal, a_cancelled_wait_takes_nothing) {
   });
 }
 
+TEST(Signal, a_cancelled_fiber_takes_nothing_that_is_there) {
+  run([] {
+    Signal signal;
+    signal.send();
+    auto fiber = spawn([&] {
+      current().cancel();
+      signal.wait();
+      ADD_FAILURE();
+    });
+    EXPECT_EQ(fiber.join(kForever).error(), Errc::cancelled);
+    EXPECT_TRUE(signal.is_set());
+  });
+}
+
 TEST(Signal, times_out_also_at_deadlines_that_have_passed) {
   run(kTestClock, [] {
     Signal signal;
