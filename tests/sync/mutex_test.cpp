@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Rows: P-64 D-27 C-T8
 // Field reports: 46 49 51
-// Mutexes, and the priorities that they lend.
+// Mutexes, the priorities that they lend, and what is done once.
 #include "support/environment.h"
 
-#include <cede/condition.h>
 #include <cede/fiber.h>
 #include <cede/mutex.h>
 #include <cede/scheduler.h>
 #include <cede/semaphore.h>
 
 #include <chrono>
-#include <deque>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <random>
@@ -389,105 +387,6 @@ TEST(SharedMutex, a_writer_that_gives_up_lets_the_readers_behind_it_in) {
     writer.join();
     reader.join();
   });
-}
-
-TEST(ConditionVariable, waits_without_the_lock_and_has_it_again_whatever_happened) {
-  run(kTestClock, [] {
-    Mutex mutex;
-    ConditionVariable filled;
-    std::deque<int> queue;
-    std::vector<int> taken;
-    auto consumer = spawn([&] {
-      std::unique_lock lock(mutex);
-      while (taken.size() < 3) {
-        filled.wait(lock, [&] { return !queue.empty(); });
-        EXPECT_TRUE(mutex.is_mine());
-        taken.push_back(queue.front());
-        queue.pop_front();
-      }
-    });
-    for (int i = 0; i < 3; ++i) {
-      yield();
-      const std::scoped_lock lock(mutex);
-      queue.push_back(i);
-      filled.notify_one();
-    }
-    consumer.join();
-    EXPECT_EQ(taken, (std::vector{0, 1, 2}));
-
-    std::unique_lock lock(mutex);
-    EXPECT_EQ(filled.wait_for(lock, 1ms), std::cv_status::timeout);
-    EXPECT_FALSE(filled.wait_for(lock, 1ms, [] { return false; }));
-    EXPECT_TRUE(filled.wait_until(lock, after(1ms), [] { return true; }));
-    EXPECT_TRUE(mutex.is_mine());
-    lock.unlock();
-
-    bool had_it = false;
-    auto cancelled = spawn([&] {
-      std::unique_lock mine(mutex);
-      try {
-        filled.wait(mine);
-      } catch (const Cancelled&) {
-        had_it = mutex.is_mine();
-        throw;
-      }
-    });
-    yield();
-    EXPECT_EQ(filled.waiters(), 1u);
-    lock.lock();
-    cancelled.cancel();
-    yield();
-    yield(); // it waits for the mutex, shielded
-    EXPECT_EQ(mutex.waiters(), 1u);
-    lock.unlock();
-    EXPECT_EQ(cancelled.join(kForever).error(), Errc::cancelled);
-    EXPECT_TRUE(had_it);
-    EXPECT_FALSE(mutex.is_locked());
-  });
-}
-
-TEST(ConditionVariable, takes_the_lock_again_also_if_a_cancellation_came_after_the_notification) {
-  run([] {
-    Mutex mutex;
-    ConditionVariable condition;
-    bool had_it = false;
-    auto fiber = spawn([&] {
-      std::unique_lock lock(mutex);
-      condition.wait(lock);
-      had_it = mutex.is_mine();
-      yield(); // the cancellation
-      ADD_FAILURE();
-    });
-    yield();
-    condition.notify_one();
-    fiber.cancel();
-    EXPECT_EQ(fiber.join(kForever).error(), Errc::cancelled);
-    EXPECT_TRUE(had_it);
-  });
-}
-
-TEST(ConditionVariable, wakes_one_or_all_in_turn) {
-  std::string trace;
-  run([&] {
-    Mutex mutex;
-    ConditionVariable condition;
-    for (const char* name : {"a", "b", "c"})
-      spawn([&, name] {
-        std::unique_lock lock(mutex);
-        condition.wait(lock);
-        trace += name;
-      });
-    yield();
-    condition.notify_one();
-    yield();
-    yield();
-    EXPECT_EQ(trace, "a");
-    condition.notify_all();
-    yield();
-    yield();
-    condition.notify_all(); // nobody
-  });
-  EXPECT_EQ(trace, "abc");
 }
 
 TEST(Once, is_called_once_and_again_after_a_throw) {
