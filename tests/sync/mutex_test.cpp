@@ -252,6 +252,19 @@ TEST(Mutex, misuse_fails_a_check) {
       "destroyed that is held");
 }
 
+TEST(Mutex, that_others_wait_for_must_not_be_taken_to_the_end) {
+  EXPECT_DEATH(run([] {
+                 Mutex mutex;
+                 spawn([&] {
+                   mutex.lock();
+                   yield();
+                 });
+                 yield();
+                 mutex.lock();
+               }),
+               "holds a mutex for which others wait");
+}
+
 // Random steps; nobody is in with another, nobody is forgotten, priorities are as given at the end.
 TEST(Mutex, does_what_the_model_does) {
   const int steps = test::scaled(100'000, 3'000);
