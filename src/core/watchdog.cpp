@@ -20,8 +20,9 @@ namespace core {
 
 using Clock = std::chrono::steady_clock;
 
-// How long to wait for a backtrace: a thread that blocks the OS signal never gives one.
-constexpr std::chrono::nanoseconds kMostPatience = std::chrono::seconds(1);
+// How long to wait for a backtrace: a thread that blocks the OS signal never gives one, and one on a
+// busy machine gives it late.
+constexpr std::chrono::nanoseconds kPatience = std::chrono::seconds(1);
 
 // A watchdog's thread, and what it shares with the scheduler's.
 struct Watch {
@@ -103,7 +104,7 @@ void Watch::tell_of(std::uint64_t beat, std::chrono::nanoseconds age) {
   if (!heartbeat.describe(beat, overrun.id, overrun.name))
     return;
   void* frames[os::BacktraceTarget::kMostFrames];
-  const std::size_t count = target.take(frames, std::min(limit, kMostPatience));
+  const std::size_t count = target.take(frames, kPatience);
   if (heartbeat.now() == beat) // else they may be of whoever ran then
     overrun.backtrace.assign(frames, frames + count);
   if (handler) {
