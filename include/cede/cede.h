@@ -4,6 +4,7 @@
 
 #include <cede/barrier.h>
 #include <cede/cancel.h>
+#include <cede/channel.h>
 #include <cede/condition.h>
 #include <cede/continuation.h>
 #include <cede/event.h>
@@ -16,9 +17,11 @@
 #include <cede/remote.h>
 #include <cede/result.h>
 #include <cede/scheduler.h>
+#include <cede/select.h>
 #include <cede/semaphore.h>
 #include <cede/signal.h>
 #include <cede/stack.h>
+#include <cede/stop.h>
 #include <cede/time.h>
 #include <cede/waiter.h>
 #include <cede/watchdog.h>

@@ -5,10 +5,12 @@
 
 #include <cede/cancel.h>
 #include <cede/detail/wait.h>
+#include <cede/stop.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <stop_token>
 #include <tuple>
 #include <utility>
 
@@ -66,12 +68,38 @@ public:
     return wait_until(lock, after(duration), std::move(predicate));
   }
 
+  // The same, until a stop is requested: whether `predicate` was true at last.
+  //   Throws    also std::system_error(no_memory)
+  template <class Lock, class Predicate>
+  bool wait(Lock& lock, const std::stop_token& token, Predicate predicate) {
+    return wait_until(lock, token, kForever, std::move(predicate));
+  }
+  template <class Lock, class Predicate>
+  bool wait_until(Lock& lock, const std::stop_token& token, Deadline deadline,
+                  Predicate predicate) {
+    StopEvent stop(token);
+    while (!stop.is_set() && !predicate()) {
+      const Result<void> notified = wait_unlocked(lock, deadline, &stop);
+      if (!notified && notified.error() != Errc::timed_out)
+        notified.value();
+      if (!notified)
+        break;
+    }
+    return predicate();
+  }
+  template <class Lock, class Rep, class Period, class Predicate>
+  bool wait_for(Lock& lock, const std::stop_token& token,
+                std::chrono::duration<Rep, Period> duration, Predicate predicate) {
+    return wait_until(lock, token, after(duration), std::move(predicate));
+  }
+
   std::size_t waiters() const noexcept { return waiters_.size(); }
 
 private:
-  // Nothing runs between the unlock and the wait, so no notification is missed.
+  // Nothing runs between the unlock and the wait, so no notification is missed. It ends also when
+  // `stop` is set.
   template <class Lock>
-  Result<void> wait_unlocked(Lock& lock, Deadline deadline) {
+  Result<void> wait_unlocked(Lock& lock, Deadline deadline, StopEvent* stop = nullptr) {
     if (detail::has_request())
       std::ignore = detail::meet_request_on_entry(WhenUnwinding::wait_on);
     struct Relock {
@@ -82,9 +110,9 @@ private:
       }
     } relock{lock};
     lock.unlock();
-    WaitLink place;
-    return detail::wait_in(waiters_, place, "a condition", deadline, WhenUnwinding::wait_on);
+    return wait_for_notification(deadline, stop);
   }
+  Result<void> wait_for_notification(Deadline deadline, StopEvent* stop);
 
   WaitList waiters_;
 };

@@ -24,7 +24,7 @@ public:
     if (kind_ == kManual) {
       is_set_ = true;
       waiters_.wake_all();
-    } else if (!waiters_.wake_one()) {
+    } else if (!detail::quick_wake_one(waiters_)) {
       is_set_ = true;
     }
   }
@@ -52,6 +52,8 @@ public:
   std::size_t waiters() const noexcept { return waiters_.size(); }
 
 private:
+  friend struct detail::SelectAccess;
+
   Result<void> wait(Deadline deadline, WhenUnwinding rule) {
     WaitLink place;
     return detail::take_or_wait([this] { return try_wait(); }, waiters_, place, "an event",

@@ -78,7 +78,7 @@ public:
 
   // Ends its park(), or the next one. False if that was to be so already, or if it has ended.
   bool wake() const noexcept {
-    return record_ != nullptr && (detail::QuickPark::wake(*record_) || wake_out_of_line());
+    return record_ != nullptr && (detail::QuickWait::wake(*record_) || wake_out_of_line());
   }
 
   // Ends its schedule(). False if it is in none.
@@ -347,7 +347,7 @@ WakeReason park_out_of_line(Deadline deadline);
 
 CEDE_ALWAYS_INLINE WakeReason park(Deadline deadline) {
   WakeReason reason{};
-  if (deadline.is_forever() && detail::QuickPark::park(reason)) [[likely]]
+  if (deadline.is_forever() && detail::QuickWait::park(reason)) [[likely]]
     return reason;
   return detail::park_out_of_line(deadline);
 }

@@ -119,7 +119,7 @@ public:
   using value_type = void;
   using error_type = std::error_code;
 
-  Result() noexcept = default;
+  Result() noexcept {} // makes no error code, which would be a call into the standard library
   Result(std::error_code error) noexcept : error_(error), failed_(true) {}
   Result(Errc error) noexcept : Result(make_error_code(error)) {}
 
@@ -144,7 +144,9 @@ public:
   }
 
 private:
-  std::error_code error_;
+  union {
+    std::error_code error_; // if it failed
+  };
   bool failed_ = false;
 };
 

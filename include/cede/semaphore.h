@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -26,9 +27,13 @@ public:
   //   Throws    Cancelled; std::system_error: invalid_argument for less than one unit, closed,
   //             not_a_fiber
   void acquire(long units = 1) {
-    if (!can_take(units) || detail::has_request()) [[unlikely]]
+    if (detail::has_request() || units < 1) [[unlikely]]
       return acquire_in_turn(units, kForever, WhenUnwinding::wait_on).value();
-    count_ -= units;
+    if (!try_acquire(units)) {
+      Place place(*this, units);
+      detail::quick_wait_in(waiters_, place, "a semaphore", kForever, WhenUnwinding::wait_on)
+          .value();
+    }
   }
 
   // The same. What is there is had also after a deadline that has passed.
@@ -49,7 +54,17 @@ public:
   // Gives back, or adds, so many; they go to who waits first.
   //   Throws    std::system_error(invalid_argument): less than one unit, or more than can be
   //   counted
-  void release(long units = 1);
+  void release(long units = 1) {
+    if (units == 1 && count_ == 0 && !waiters_.is_empty()) {
+      if (units_asked_first() == 1 && detail::QuickWait::wake_first(waiters_))
+        return;
+    } else if (units > 0 && waiters_.is_empty() &&
+               count_ <= std::numeric_limits<long>::max() - units) [[likely]] {
+      count_ += units;
+      return;
+    }
+    release_in_turn(units);
+  }
 
   // Adds, or takes away without waiting: the count may become negative.
   //   Throws    std::system_error(invalid_argument) if that can't be counted
@@ -84,6 +99,8 @@ public:
   }
 
 private:
+  friend struct detail::SelectAccess;
+
   struct Place : WaitLink {
     Semaphore& semaphore;
     long units;
@@ -95,11 +112,16 @@ private:
     return units > 0 && count_ >= units && waiters_.is_empty();
   }
   Result<void> acquire_in_turn(long units, Deadline deadline, WhenUnwinding rule);
+  void release_in_turn(long units);
+  long units_asked_first() const noexcept {
+    return static_cast<const Place*>(waiters_.first())->units;
+  }
   // Hands over to those whose turn has come.
   void hand_over() noexcept;
   static void look_again(WaitLink& place) noexcept;
 
   long count_;
+  bool is_handing_over_ = false;
   WaitList waiters_; // of Places
 };
 

@@ -16,7 +16,7 @@ class Signal {
 public:
   // Wakes the first who waits, or sets the flag.
   void send() noexcept {
-    if (!waiters_.wake_one())
+    if (!detail::quick_wake_one(waiters_))
       is_set_ = true;
   }
 
@@ -40,6 +40,8 @@ public:
   std::size_t waiters() const noexcept { return waiters_.size(); }
 
 private:
+  friend struct detail::SelectAccess;
+
   Result<void> wait(Deadline deadline, WhenUnwinding rule) {
     WaitLink place;
     return detail::take_or_wait([this] { return try_wait(); }, waiters_, place, "a signal",

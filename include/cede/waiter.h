@@ -12,7 +12,7 @@ namespace cede {
 namespace detail {
 struct FiberRecord;
 struct Lender;
-struct QuickPark;
+struct QuickWait;
 
 // A wait for a particular call is told by the address of its name.
 inline constexpr char kPark[] = "park";
@@ -75,6 +75,7 @@ public:
 
 private:
   friend class Waiter;
+  friend struct detail::QuickWait;
   void append(WaitLink& link) noexcept;
   void remove(WaitLink& link) noexcept;
 
@@ -119,8 +120,8 @@ public:
   WakeReason wait(Deadline deadline = kForever, WhenUnwinding rule = WhenUnwinding::report);
 
   // Ends the wait, or the one to come. False if it had been fired. Whoever does it for a list says
-  // for which.
-  bool fire(WakeReason reason = WakeReason::woken, const WaitList* list = nullptr) noexcept;
+  // by which place in it.
+  bool fire(WakeReason reason = WakeReason::woken, WaitLink* place = nullptr) noexcept;
 
   bool has_fired() const noexcept { return stage_ == Stage::fired; }
   bool has_deadline() const noexcept { return deadline_at_ != SIZE_MAX; }
@@ -128,12 +129,14 @@ public:
   const WaitLink* place() const noexcept {
     return links_ != nullptr && links_->sibling == nullptr ? links_ : nullptr;
   }
+  // By which place it was fired; null if otherwise.
+  const WaitLink* fired_place() const noexcept { return has_fired() ? links_ : nullptr; }
   const char* what() const noexcept { return what_; }
 
 private:
   friend class core::Deadlines;
   friend struct core::SchedulerState;
-  friend struct detail::QuickPark;
+  friend struct detail::QuickWait;
 
   enum class Stage : std::uint8_t { made, waiting, fired };
 
@@ -141,16 +144,48 @@ private:
   Waiter(detail::FiberRecord& fiber, const char* what) noexcept
       : fiber_(&fiber), what_(what), stage_(Stage::waiting), is_interruptible_(true) {}
 
-  void leave(const WaitList* fired_by) noexcept;
+  // As watch(), the first and only one.
+  void watch_first(WaitList& list, WaitLink& link) noexcept {
+    link.waiter = this;
+    link.sibling = nullptr;
+    links_ = &link;
+    list.append(link);
+  }
+  void leave(const WaitLink* fired) noexcept;
   void block(Deadline deadline);
 
   detail::FiberRecord* fiber_;
   const char* what_;
-  WaitLink* links_ = nullptr;
+  WaitLink* links_ = nullptr;          // its places; once it was fired, the one by which it was
   std::size_t deadline_at_ = SIZE_MAX; // its place in the heap of deadlines
   Stage stage_ = Stage::made;
   WakeReason reason_ = WakeReason::woken;
   bool is_interruptible_ = false; // whether a cancellation ends it now
 };
+
+// ---------------------------------------------------------------------------------------------
+
+inline void WaitList::append(WaitLink& link) noexcept {
+  link.list = this;
+  if (first_ == nullptr) {
+    first_ = link.next = link.prev = &link;
+    return;
+  }
+  link.next = first_;
+  link.prev = first_->prev;
+  link.prev->next = link.next->prev = &link;
+}
+
+inline void WaitList::remove(WaitLink& link) noexcept {
+  if (link.next == &link) {
+    first_ = nullptr;
+  } else {
+    link.prev->next = link.next;
+    link.next->prev = link.prev;
+    if (first_ == &link)
+      first_ = link.next;
+  }
+  link.waiter = nullptr;
+}
 
 } // namespace cede

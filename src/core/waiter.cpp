@@ -29,36 +29,13 @@ std::size_t WaitList::size() const noexcept {
 bool WaitList::wake_one(WakeReason reason) noexcept {
   if (first_ == nullptr)
     return false;
-  first_->waiter->fire(reason, this);
+  first_->waiter->fire(reason, first_);
   return true;
 }
 
 void WaitList::wake_all(WakeReason reason) noexcept {
   while (wake_one(reason)) {
   }
-}
-
-void WaitList::append(WaitLink& link) noexcept {
-  link.list = this;
-  if (first_ == nullptr) {
-    first_ = link.next = link.prev = &link;
-    return;
-  }
-  link.next = first_;
-  link.prev = first_->prev;
-  link.prev->next = link.next->prev = &link;
-}
-
-void WaitList::remove(WaitLink& link) noexcept {
-  if (link.next == &link) {
-    first_ = nullptr;
-  } else {
-    link.prev->next = link.next;
-    link.next->prev = link.prev;
-    if (first_ == &link)
-      first_ = link.next;
-  }
-  link.waiter = nullptr;
 }
 
 Waiter::Waiter(const char* what) noexcept : fiber_(core::running_fiber()), what_(what) {
@@ -115,12 +92,14 @@ void Waiter::block(Deadline deadline) {
     scheduler.revoke_quick_yields(); // it looks at its request at the next one
 }
 
-bool Waiter::fire(WakeReason reason, const WaitList* list) noexcept {
+bool Waiter::fire(WakeReason reason, WaitLink* place) noexcept {
   if (stage_ == Stage::fired)
     return false;
+  core::check_thread(*fiber_);
   const bool is_waiting = std::exchange(stage_, Stage::fired) == Stage::waiting;
   reason_ = reason;
-  leave(list);
+  leave(place);
+  links_ = place;
   if (is_waiting) {
     fiber_->stage = FiberStage::ready;
     fiber_->scheduler->make_ready(*fiber_);
@@ -129,12 +108,14 @@ bool Waiter::fire(WakeReason reason, const WaitList* list) noexcept {
 }
 
 // It is in no list any more before anybody is told, since they may look for the next in turn.
-void Waiter::leave(const WaitList* fired_by) noexcept {
+// Whoever has the list by which it was fired knows.
+void Waiter::leave(const WaitLink* fired) noexcept {
+  const WaitList* knows = fired != nullptr ? fired->list : nullptr;
   bool is_told = false;
   for (WaitLink* link = links_; link != nullptr; link = link->sibling)
     if (link->waiter != nullptr) {
       link->list->remove(*link);
-      is_told = is_told || (tells(*link) && link->list != fired_by);
+      is_told = is_told || (tells(*link) && link->list != knows);
     }
   WaitLink* links = std::exchange(links_, nullptr);
   if (deadline_at_ != core::Deadlines::kNowhere)
@@ -142,7 +123,7 @@ void Waiter::leave(const WaitList* fired_by) noexcept {
   if (!is_told)
     return;
   for (WaitLink* link = links; link != nullptr; link = link->sibling)
-    if (tells(*link) && link->list != fired_by)
+    if (tells(*link) && link->list != knows)
       link->kind->left(*link);
 }
 

@@ -2,6 +2,7 @@
 #include <cede/semaphore.h>
 
 #include <limits>
+#include <utility>
 
 namespace cede {
 
@@ -15,7 +16,7 @@ Result<void> Semaphore::acquire_in_turn(long units, Deadline deadline, WhenUnwin
                               deadline, rule);
 }
 
-void Semaphore::release(long units) {
+void Semaphore::release_in_turn(long units) {
   if (units < 1)
     detail::throw_error(Errc::invalid_argument);
   adjust(units);
@@ -29,14 +30,16 @@ void Semaphore::adjust(long units) {
   hand_over();
 }
 
+// Who wakes by this may leave other lists, whose owners hand over in turn, and so come back here:
+// the first call does it all, however many they are.
 void Semaphore::hand_over() noexcept {
-  while (WaitLink* first = waiters_.first()) {
-    const long units = static_cast<Place*>(first)->units;
-    if (units > count_)
-      return;
-    count_ -= units;
+  if (std::exchange(is_handing_over_, true))
+    return;
+  while (!waiters_.is_empty() && units_asked_first() <= count_) {
+    count_ -= units_asked_first();
     waiters_.wake_one();
   }
+  is_handing_over_ = false;
 }
 
 // The one who left may have been first, and in the way of those who ask for less.

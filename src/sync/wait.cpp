@@ -22,13 +22,8 @@ Result<void> meet_request_on_entry(WhenUnwinding rule) {
   }
 }
 
-Result<void> wait_in(WaitList& list, WaitLink& place, const char* what, Deadline deadline,
-                     WhenUnwinding rule) {
-  if (core::running_fiber() == nullptr)
-    return Errc::not_a_fiber;
-  Waiter waiter(what);
-  waiter.watch(list, place);
-  switch (waiter.wait(deadline, rule)) {
+Result<void> result_of_wait(WakeReason reason) noexcept {
+  switch (reason) {
   case WakeReason::timed_out:
     return Errc::timed_out;
   case WakeReason::cancelled:
@@ -38,6 +33,15 @@ Result<void> wait_in(WaitList& list, WaitLink& place, const char* what, Deadline
   default:
     return {};
   }
+}
+
+Result<void> wait_in(WaitList& list, WaitLink& place, const char* what, Deadline deadline,
+                     WhenUnwinding rule) {
+  if (core::running_fiber() == nullptr)
+    return Errc::not_a_fiber;
+  Waiter waiter(what);
+  waiter.watch(list, place);
+  return result_of_wait(waiter.wait(deadline, rule));
 }
 
 } // namespace cede::detail

@@ -44,15 +44,15 @@ CEDE_ALWAYS_INLINE void yield_inline() {
   yield_out_of_line();
 }
 
-// The commonest hand-off, park() and the wake() that ends it, among fibers of one priority and with
-// nothing else to look at. Each is false if it has to be done out of line.
-struct QuickPark {
-  static constexpr bool can_wait(const FiberRecord& me) noexcept {
-    return !me.has_permit && !me.is_cancelled && !me.is_raised && me.shields == 0 &&
-           me.by_result == 0;
-  }
-
-  CEDE_ALWAYS_INLINE static bool park([[maybe_unused]] WakeReason& reason) {
+// The commonest waits and what ends them, among fibers of one priority and with nothing else to
+// look at. Each is false if it has to be done out of line, and has then done nothing.
+struct QuickWait {
+  // A wait without a deadline: in `list`, where `place` is appended, or in none. It has ended with
+  // `reason` when this returns.
+  CEDE_ALWAYS_INLINE static bool wait([[maybe_unused]] WaitList* list,
+                                      [[maybe_unused]] WaitLink* place,
+                                      [[maybe_unused]] const char* what,
+                                      [[maybe_unused]] WakeReason& reason) {
 #if CEDE_INLINE_SWITCH
     ThreadBlock& block = thread();
     Dispatch& dispatch = *block.dispatch;
@@ -64,7 +64,9 @@ struct QuickPark {
     // The next one is itself if it is alone: then it runs, and the switch isn't plain.
     if (!can_wait(me) || !is_plain_switch(block, me.slot, next.slot)) [[unlikely]]
       return false;
-    Waiter waiter(me, kPark);
+    Waiter waiter(me, what);
+    if (list != nullptr)
+      waiter.watch_first(*list, *place);
     me.stage = FiberStage::waiting;
     me.waiter = &waiter;
     me.prev->next = &next;
@@ -85,24 +87,55 @@ struct QuickPark {
 #endif
   }
 
+  // park(), for whose permit the caller has looked.
+  CEDE_ALWAYS_INLINE static bool park(WakeReason& reason) {
+    return !thread().dispatch->current->has_permit && wait(nullptr, nullptr, kPark, reason);
+  }
+
+  // Ends a park().
   CEDE_ALWAYS_INLINE static bool wake([[maybe_unused]] FiberRecord& fiber) noexcept {
 #if CEDE_INLINE_SWITCH
     Waiter* waiter = fiber.waiter;
-    if (waiter == nullptr || waiter->what_ != kPark || waiter->stage_ != Waiter::Stage::waiting ||
-        waiter->has_deadline() || fiber.is_suspended)
+    return waiter != nullptr && waiter->what_ == kPark && fire(*waiter);
+#else
+    return false;
+#endif
+  }
+
+  // Ends the first wait in a list in which somebody waits.
+  CEDE_ALWAYS_INLINE static bool wake_first([[maybe_unused]] WaitList& list) noexcept {
+#if CEDE_INLINE_SWITCH
+    WaitLink& first = *list.first();
+    Waiter& waiter = *first.waiter;
+    if (first.sibling != nullptr || waiter.links_ != &first || !fire(waiter))
       return false;
-    Dispatch& dispatch = *thread().dispatch;
-    if (dispatch.quick_yields <= 0 || dispatch.current->scheduler != fiber.scheduler ||
-        dispatch.current->priority != fiber.priority)
-      return false;
-    waiter->stage_ = Waiter::Stage::fired;
-    fiber.stage = FiberStage::ready;
-    link_before(*dispatch.current, fiber);
+    list.remove(first);
     return true;
 #else
     return false;
 #endif
   }
+
+private:
+  static constexpr bool can_wait(const FiberRecord& me) noexcept {
+    return !me.is_cancelled && !me.is_raised && me.shields == 0 && me.by_result == 0;
+  }
+
+#if CEDE_INLINE_SWITCH
+  // Ends a wait that is in no list but one.
+  CEDE_ALWAYS_INLINE static bool fire(Waiter& waiter) noexcept {
+    FiberRecord& fiber = *waiter.fiber_;
+    Dispatch& dispatch = *thread().dispatch;
+    if (waiter.stage_ != Waiter::Stage::waiting || waiter.has_deadline() || fiber.is_suspended ||
+        dispatch.quick_yields <= 0 || dispatch.current->scheduler != fiber.scheduler ||
+        dispatch.current->priority != fiber.priority)
+      return false;
+    waiter.stage_ = Waiter::Stage::fired;
+    fiber.stage = FiberStage::ready;
+    link_before(*dispatch.current, fiber);
+    return true;
+  }
+#endif
 };
 
 } // namespace cede::detail

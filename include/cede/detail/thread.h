@@ -37,6 +37,8 @@ struct ThreadBlock {
   Dispatch* dispatch;
   // Its FiberLocals; null if it has none.
   FiberValues* values;
+  // Where the next select begins to look follows from it.
+  std::uint32_t select_turn = 0;
 };
 
 } // namespace cede::detail

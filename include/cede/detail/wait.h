@@ -9,6 +9,9 @@
 
 namespace cede::detail {
 
+// select's way to the waits of what can be a branch.
+struct SelectAccess;
+
 // Whether the fiber that runs was asked for something that a wait has to look at before it acts.
 CEDE_ALWAYS_INLINE bool has_request() noexcept {
   const FiberRecord* me = thread().dispatch->current;
@@ -27,16 +30,36 @@ Result<void> meet_request_on_entry(WhenUnwinding rule);
 Result<void> wait_in(WaitList& list, WaitLink& place, const char* what, Deadline deadline,
                      WhenUnwinding rule);
 
+// What an ended wait says.
+Result<void> result_of_wait(WakeReason reason) noexcept;
+
+// The same as wait_in, inline if nothing is in the way.
+CEDE_ALWAYS_INLINE Result<void> quick_wait_in(WaitList& list, WaitLink& place, const char* what,
+                                              Deadline deadline, WhenUnwinding rule) {
+  WakeReason reason{};
+  if (!deadline.is_forever() || !QuickWait::wait(&list, &place, what, reason)) [[unlikely]]
+    return wait_in(list, place, what, deadline, rule);
+  if (reason != WakeReason::woken) [[unlikely]]
+    return result_of_wait(reason);
+  return {};
+}
+
 // The same for something that can be had at once: `take` tries, and the wait comes after it.
 template <class Take>
-Result<void> take_or_wait(Take take, WaitList& list, WaitLink& place, const char* what,
-                          Deadline deadline, WhenUnwinding rule) {
-  if (has_request())
+CEDE_ALWAYS_INLINE Result<void> take_or_wait(Take take, WaitList& list, WaitLink& place,
+                                             const char* what, Deadline deadline,
+                                             WhenUnwinding rule) {
+  if (has_request()) [[unlikely]]
     if (Result<void> met = meet_request_on_entry(rule); !met)
       return met;
   if (take())
     return {};
-  return wait_in(list, place, what, deadline, rule);
+  return quick_wait_in(list, place, what, deadline, rule);
+}
+
+// Ends the wait that is first in `list`. False if there is none.
+CEDE_ALWAYS_INLINE bool quick_wake_one(WaitList& list) noexcept {
+  return !list.is_empty() && (QuickWait::wake_first(list) || list.wake_one());
 }
 
 } // namespace cede::detail
