@@ -85,7 +85,7 @@ public:
   //   Blocks    the calling fiber, while nobody receives and nothing more fits in
   //   Fails     closed, timed_out, cancelled, not_a_fiber
   //   Throws    Cancelled; what copying a T throws
-  Result<void> send(T&& value, Deadline deadline = kForever);
+  CEDE_ALWAYS_INLINE Result<void> send(T&& value, Deadline deadline = kForever);
   Result<void> send(const T& value,
                     Deadline deadline = kForever) requires std::is_copy_constructible_v<T> {
     T copy(value);
@@ -105,7 +105,7 @@ public:
   //   Blocks    the calling fiber, while nobody sends
   //   Fails     closed once nothing is left, timed_out, cancelled, not_a_fiber
   //   Throws    Cancelled
-  Result<T> receive(Deadline deadline = kForever);
+  CEDE_ALWAYS_INLINE Result<T> receive(Deadline deadline = kForever);
 
   // The same without waiting.
   //   Fails     again, closed
@@ -165,7 +165,7 @@ public:
 
   T& operator*() const noexcept { return *value_; }
   T* operator->() const noexcept { return &*value_; }
-  iterator& operator++() {
+  CEDE_ALWAYS_INLINE iterator& operator++() {
     step();
     return *this;
   }
@@ -177,7 +177,7 @@ public:
 private:
   friend class Channel;
   explicit iterator(Channel& channel) : channel_(&channel) { step(); }
-  void step() {
+  CEDE_ALWAYS_INLINE void step() {
     value_.reset();
     if (Result<T> received = channel_->receive())
       value_.emplace(*std::move(received));

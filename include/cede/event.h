@@ -35,7 +35,7 @@ public:
   // Waits until it is set; of an automatic one takes that.
   //   Blocks    the calling fiber
   //   Throws    Cancelled; std::system_error: closed, not_a_fiber
-  void wait() { wait(kForever, WhenUnwinding::wait_on).value(); }
+  CEDE_ALWAYS_INLINE void wait() { wait(kForever, WhenUnwinding::wait_on).value(); }
 
   //   Fails     timed_out, cancelled, closed, not_a_fiber
   //   Throws    Cancelled
@@ -54,7 +54,7 @@ public:
 private:
   friend struct detail::SelectAccess;
 
-  Result<void> wait(Deadline deadline, WhenUnwinding rule) {
+  CEDE_ALWAYS_INLINE Result<void> wait(Deadline deadline, WhenUnwinding rule) {
     WaitLink place;
     return detail::take_or_wait([this] { return try_wait(); }, waiters_, place, "an event",
                                 deadline, rule);

@@ -26,7 +26,7 @@ public:
   //   Blocks    the calling fiber
   //   Throws    Cancelled; std::system_error: invalid_argument for less than one unit, closed,
   //             not_a_fiber
-  void acquire(long units = 1) {
+  CEDE_ALWAYS_INLINE void acquire(long units = 1) {
     if (detail::has_request() || units < 1) [[unlikely]]
       return acquire_in_turn(units, kForever, WhenUnwinding::wait_on).value();
     if (!try_acquire(units)) {

@@ -26,7 +26,7 @@ public:
   // Takes the flag if it is set, and goes on; else waits for a send or a broadcast.
   //   Blocks    the calling fiber
   //   Throws    Cancelled; std::system_error: closed, not_a_fiber
-  void wait() { wait(kForever, WhenUnwinding::wait_on).value(); }
+  CEDE_ALWAYS_INLINE void wait() { wait(kForever, WhenUnwinding::wait_on).value(); }
 
   // The same, also after a deadline that has passed.
   //   Fails     timed_out, cancelled, closed, not_a_fiber
@@ -42,7 +42,7 @@ public:
 private:
   friend struct detail::SelectAccess;
 
-  Result<void> wait(Deadline deadline, WhenUnwinding rule) {
+  CEDE_ALWAYS_INLINE Result<void> wait(Deadline deadline, WhenUnwinding rule) {
     WaitLink place;
     return detail::take_or_wait([this] { return try_wait(); }, waiters_, place, "a signal",
                                 deadline, rule);
