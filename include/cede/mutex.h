@@ -7,9 +7,43 @@
 
 #include <chrono>
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 namespace cede {
+
+namespace detail {
+
+// Whether a timed lock was had. Who is too late hears it, as does one that is cancelled and must
+// not throw; what else went wrong is thrown.
+bool was_had(const Result<void>& locked);
+
+// The deadline of a time of any clock.
+template <class Clock, class Duration>
+Deadline deadline_of(const std::chrono::time_point<Clock, Duration>& time) {
+  if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>)
+    return Deadline(time);
+  else
+    return after(time - Clock::now());
+}
+
+// What makes a Lockable of ours a TimedLockable, from its lock(Deadline). False also for a fiber
+// that is cancelled and unwinds.
+//   Throws    Cancelled; std::system_error: deadlock, not_a_fiber
+template <class Mutex>
+class TimedLockable {
+public:
+  template <class Clock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
+    return was_had(static_cast<Mutex&>(*this).lock(deadline_of(time)));
+  }
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
+    return was_had(static_cast<Mutex&>(*this).lock(after(duration)));
+  }
+};
+
+} // namespace detail
 
 // Held by one fiber at a time, and handed over to who has waited longest. While others wait, the
 // holder runs at the highest of their priorities, and so does whoever it waits for in turn: a
@@ -17,7 +51,7 @@ namespace cede {
 // it back. Works with std::unique_lock, std::scoped_lock and std::lock. Outside fibers it can be
 // had only if it is free. Destroying it while it is held or waited for fails a check.
 //   Thread    of the scheduler whose fibers use it
-class Mutex : private detail::Lender {
+class Mutex : private detail::Lender, public detail::TimedLockable<Mutex> {
 public:
   Mutex() = default;
   Mutex(const Mutex&) = delete;
@@ -49,23 +83,14 @@ public:
     return true;
   }
 
-  // False also for a fiber that is cancelled and unwinds.
-  //   Throws    Cancelled; std::system_error: deadlock, not_a_fiber
-  template <class Clock, class Duration>
-  bool try_lock_until(std::chrono::time_point<Clock, Duration> time) {
-    return had(lock(Deadline(time)));
-  }
-  template <class Rep, class Period>
-  bool try_lock_for(std::chrono::duration<Rep, Period> duration) {
-    return had(lock(after(duration)));
-  }
-
   // Whoever doesn't hold it fails a check.
   void unlock() {
     if (holder != detail::thread().dispatch->current || !is_held_) [[unlikely]]
       fail_to_unlock();
     if (!waiters_.is_empty()) [[unlikely]]
       return hand_over();
+    if (holder != nullptr)
+      --holder->held;
     holder = nullptr;
     is_held_ = false;
   }
@@ -79,9 +104,10 @@ private:
 
   void hold() noexcept {
     holder = detail::thread().dispatch->current;
+    if (holder != nullptr)
+      ++holder->held;
     is_held_ = true;
   }
-  static bool had(const Result<void>& locked);
   Result<void> lock_in_turn(Deadline deadline, WhenUnwinding rule);
   void hand_over() noexcept;
   [[noreturn]] void fail_to_unlock() const noexcept;
@@ -93,7 +119,7 @@ private:
 };
 
 // The same, and its holder may take it again; it gives it back as often.
-class RecursiveMutex {
+class RecursiveMutex : public detail::TimedLockable<RecursiveMutex> {
 public:
   //   Blocks, throws as Mutex's
   void lock() {
@@ -111,18 +137,6 @@ public:
   }
   bool try_lock() noexcept {
     const bool is_mine = mutex_.is_mine() || mutex_.try_lock();
-    depth_ += is_mine ? 1 : 0;
-    return is_mine;
-  }
-  template <class Clock, class Duration>
-  bool try_lock_until(std::chrono::time_point<Clock, Duration> time) {
-    const bool is_mine = mutex_.is_mine() || mutex_.try_lock_until(time);
-    depth_ += is_mine ? 1 : 0;
-    return is_mine;
-  }
-  template <class Rep, class Period>
-  bool try_lock_for(std::chrono::duration<Rep, Period> duration) {
-    const bool is_mine = mutex_.is_mine() || mutex_.try_lock_for(duration);
     depth_ += is_mine ? 1 : 0;
     return is_mine;
   }
@@ -147,7 +161,7 @@ private:
 // it is lent priorities as a Mutex's holder is; readers are not, since it doesn't know them.
 // Destroying it while it is held or waited for fails a check.
 //   Thread    of the scheduler whose fibers use it
-class SharedMutex : private detail::Lender {
+class SharedMutex : private detail::Lender, public detail::TimedLockable<SharedMutex> {
 public:
   SharedMutex() = default;
   SharedMutex(const SharedMutex&) = delete;
@@ -158,14 +172,6 @@ public:
   void lock() { acquire(true, kForever, WhenUnwinding::wait_on).value(); }
   Result<void> lock(Deadline deadline) { return acquire(true, deadline, WhenUnwinding::report); }
   bool try_lock() noexcept { return try_acquire(true); }
-  template <class Clock, class Duration>
-  bool try_lock_until(std::chrono::time_point<Clock, Duration> time) {
-    return had(lock(Deadline(time)));
-  }
-  template <class Rep, class Period>
-  bool try_lock_for(std::chrono::duration<Rep, Period> duration) {
-    return had(lock(after(duration)));
-  }
   void unlock();
 
   void lock_shared() { acquire(false, kForever, WhenUnwinding::wait_on).value(); }
@@ -174,12 +180,12 @@ public:
   }
   bool try_lock_shared() noexcept { return try_acquire(false); }
   template <class Clock, class Duration>
-  bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> time) {
-    return had(lock_shared(Deadline(time)));
+  bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& time) {
+    return detail::was_had(lock_shared(detail::deadline_of(time)));
   }
   template <class Rep, class Period>
-  bool try_lock_shared_for(std::chrono::duration<Rep, Period> duration) {
-    return had(lock_shared(after(duration)));
+  bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& duration) {
+    return detail::was_had(lock_shared(after(duration)));
   }
   void unlock_shared();
 
@@ -190,7 +196,6 @@ public:
 private:
   struct Place;
 
-  static bool had(const Result<void>& locked);
   bool try_acquire(bool to_write) noexcept;
   Result<void> acquire(bool to_write, Deadline deadline, WhenUnwinding rule);
   // Lets in those whose turn has come.

@@ -79,7 +79,7 @@ detail::Departure run_fiber(detail::EntryHead* head, void*) {
   }
   if (me.extras != nullptr)
     destroy_values(me);
-  CEDE_CHECK(me.lenders == nullptr, "a fiber has ended that holds a mutex for which others wait");
+  CEDE_CHECK(me.held == 0, "a fiber has ended that holds a mutex");
   return me.scheduler->end(me);
 }
 

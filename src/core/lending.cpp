@@ -96,6 +96,10 @@ void change_holder(Lender& lender, FiberRecord* holder) noexcept {
   if (lends && lender.holder != nullptr)
     unlink(lender);
   FiberRecord* before = std::exchange(lender.holder, holder);
+  if (before != nullptr)
+    --before->held;
+  if (holder != nullptr)
+    ++holder->held;
   if (lends && holder != nullptr)
     link(lender);
   update(before);

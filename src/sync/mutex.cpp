@@ -13,15 +13,13 @@ using core::running_fiber;
 using detail::FiberRecord;
 using detail::Lender;
 
-namespace {
-
-bool was_had(const Result<void>& locked) {
-  if (locked)
-    return true;
-  if (locked.error() != Errc::timed_out && locked.error() != Errc::cancelled)
+bool detail::was_had(const Result<void>& locked) {
+  if (!locked && locked.error() != Errc::timed_out && locked.error() != Errc::cancelled)
     locked.value();
-  return false;
+  return locked.has_value();
 }
+
+namespace {
 
 // Why `me` can't wait for it.
 Result<void> look_before_waiting(const FiberRecord* me, const Lender& lender, Deadline deadline) {
@@ -57,10 +55,6 @@ constinit const WaitKind Mutex::kKind{
     .lender = [](const WaitLink& link) noexcept -> Lender* {
       return &static_cast<const Place&>(link).mutex;
     }};
-
-bool Mutex::had(const Result<void>& locked) {
-  return was_had(locked);
-}
 
 Result<void> Mutex::lock_in_turn(Deadline deadline, WhenUnwinding rule) {
   if (detail::has_request())
@@ -122,10 +116,6 @@ constinit const WaitKind SharedMutex::kKind{
 SharedMutex::~SharedMutex() {
   CEDE_CHECK(!is_written_ && readers_ == 0 && waiters_.is_empty(),
              "a shared mutex is destroyed that is held or waited for");
-}
-
-bool SharedMutex::had(const Result<void>& locked) {
-  return was_had(locked);
 }
 
 bool SharedMutex::try_acquire(bool to_write) noexcept {

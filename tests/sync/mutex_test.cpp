@@ -63,6 +63,7 @@ TEST(Mutex, works_with_the_standard_locks) {
         EXPECT_FALSE(lock.owns_lock());
         EXPECT_FALSE(lock.try_lock_for(1ms));
         EXPECT_FALSE(lock.try_lock_until(now()));
+        EXPECT_FALSE(lock.try_lock_until(std::chrono::system_clock::now()));
       });
       other.join();
       EXPECT_EQ(one.waiters(), 0u);
@@ -252,7 +253,18 @@ TEST(Mutex, misuse_fails_a_check) {
       "destroyed that is held");
 }
 
-TEST(Mutex, that_others_wait_for_must_not_be_taken_to_the_end) {
+TEST(Mutex, must_not_be_taken_to_a_fibers_end) {
+  const char* message = "a fiber has ended that holds a mutex";
+  EXPECT_DEATH(run([] {
+                 Mutex mutex;
+                 spawn([&] { mutex.lock(); }).join();
+               }),
+               message);
+  EXPECT_DEATH(run([] {
+                 SharedMutex mutex;
+                 spawn([&] { mutex.lock(); }).join();
+               }),
+               message);
   EXPECT_DEATH(run([] {
                  Mutex mutex;
                  spawn([&] {
@@ -262,7 +274,7 @@ TEST(Mutex, that_others_wait_for_must_not_be_taken_to_the_end) {
                  yield();
                  mutex.lock();
                }),
-               "holds a mutex for which others wait");
+               message);
 }
 
 // Random steps; nobody is in with another, nobody is forgotten, priorities are as given at the end.

@@ -47,8 +47,8 @@ CEDE_ALWAYS_INLINE void yield_inline() {
 // The commonest waits and what ends them, among fibers of one priority and with nothing else to
 // look at. Each is false if it has to be done out of line, and has then done nothing.
 struct QuickWait {
-  // A wait without a deadline: in `list`, where `place` is appended, or in none. It has ended with
-  // `reason` when this returns.
+  // A wait without a deadline: in `list`, where `place` is appended; in none, for the permit of
+  // park(). It has ended with `reason` when this returns.
   CEDE_ALWAYS_INLINE static bool wait([[maybe_unused]] WaitList* list,
                                       [[maybe_unused]] WaitLink* place,
                                       [[maybe_unused]] const char* what,
@@ -62,7 +62,8 @@ struct QuickWait {
     FiberRecord& next = *me.next;
     save_fpenv(me.slot.context);
     // The next one is itself if it is alone: then it runs, and the switch isn't plain.
-    if (!can_wait(me) || !is_plain_switch(block, me.slot, next.slot)) [[unlikely]]
+    if (!can_wait(me) || (list == nullptr && me.has_permit) ||
+        !is_plain_switch(block, me.slot, next.slot)) [[unlikely]]
       return false;
     Waiter waiter(me, what);
     if (list != nullptr)
@@ -87,9 +88,8 @@ struct QuickWait {
 #endif
   }
 
-  // park(), for whose permit the caller has looked.
   CEDE_ALWAYS_INLINE static bool park(WakeReason& reason) {
-    return !thread().dispatch->current->has_permit && wait(nullptr, nullptr, kPark, reason);
+    return wait(nullptr, nullptr, kPark, reason);
   }
 
   // Ends a park().

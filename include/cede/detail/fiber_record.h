@@ -67,22 +67,20 @@ struct FiberRecord {
   // fiber's own stack from the first dispatch to the end. Its gate is `empty` before.
   Execution slot;
 
-  // owner thread only
+  // owner thread only: what waits and wake-ups look at is the second cache line
   FiberRecord* next = nullptr; // on the ready ring, or on a list of the scheduler's
   FiberRecord* prev = nullptr;
   core::SchedulerState* scheduler = nullptr; // null once that is gone
-  const FiberKind* kind = nullptr;
-  Waiter* waiter = nullptr; // while it waits, and until it runs again
-  WaitList joiners;         // those who wait for its end
-  std::uint64_t id = 0;
-  std::uint32_t references = 0; // handles, and one for the fiber until it has ended
-  std::uint16_t throws = 0;     // how often a cancellation was thrown in it; it has a limit
-  std::uint16_t shields = 0;    // Shields in scope
-  std::uint8_t by_result = 0;   // CancelByResults in scope
-  std::uint8_t no_suspends = 0; // NoSuspends in scope
-  std::int8_t priority = 0;     // with what it is lent
+  Waiter* waiter = nullptr;                  // while it waits, and until it runs again
+  std::uint16_t shields = 0;                 // Shields in scope
+  std::uint8_t by_result = 0;                // CancelByResults in scope
+  std::uint8_t no_suspends = 0;              // NoSuspends in scope
+  std::int8_t priority = 0;                  // with what it is lent
+  std::int8_t own_priority = 0;
   FiberStage stage = FiberStage::created;
   Outcome outcome = Outcome::none;
+  std::uint16_t throws = 0;         // how often a cancellation was thrown in it; it has a limit
+  std::uint16_t held = 0;           // mutexes
   bool is_cancelled : 1 = false;    // requested; stays
   bool is_finishing : 1 = false;    // the request is a finish()
   bool has_permit : 1 = false;      // a wake() came before its park()
@@ -94,7 +92,10 @@ struct FiberRecord {
   bool is_result_taken : 1 = false; // by the join of one that can't be copied, or of an exception
   bool is_claimed : 1 = false;      // its exception is its group's, until that is gone
   bool uses_thread_values : 1 = false; // as its FiberLocals: the main of run()
-  std::int8_t own_priority = 0;
+  std::uint32_t references = 0;        // handles, and one for the fiber until it has ended
+  const FiberKind* kind = nullptr;
+  WaitList joiners; // those who wait for its end
+  std::uint64_t id = 0;
   FiberExtras* extras = nullptr; // what few fibers have
   Lender* lenders = nullptr;     // what it holds and others wait for
   Place spawned;
