@@ -68,6 +68,7 @@ struct FiberInfo {
   FiberState state = FiberState::created;
   int priority = 0;
   const char* waits_for = nullptr; // null while it doesn't wait
+  std::uint64_t waits_for_id = 0;  // of the fiber that is joined or holds the mutex; else 0
   Deadline deadline = kForever;    // of that wait
   std::string spawned_at;          // file:line
 };

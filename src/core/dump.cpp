@@ -38,6 +38,8 @@ FiberInfo describe(const SchedulerState& scheduler, FiberRecord& fiber) {
   info.priority = detail::FiberAccess::reference(&fiber).priority();
   if (fiber.stage == FiberStage::waiting) {
     info.waits_for = fiber.waiter->what();
+    const FiberRecord* counterpart = counterpart_of(fiber);
+    info.waits_for_id = counterpart != nullptr ? counterpart->id : 0;
     info.deadline = scheduler.deadlines.of(*fiber.waiter);
   }
   if (fiber.spawned.file != nullptr)
@@ -90,6 +92,8 @@ std::string dump_fibers(const SchedulerState& scheduler) {
             std::to_string(fiber.priority);
     if (fiber.waits_for != nullptr)
       text += std::string(", waits: ") + fiber.waits_for;
+    if (fiber.waits_for_id != 0)
+      text += " of fiber " + std::to_string(fiber.waits_for_id);
     if (!fiber.deadline.is_forever())
       text += ", " + std::to_string((fiber.deadline.nanoseconds() - now) / 1000) + " us left";
     if (!fiber.spawned_at.empty())

@@ -33,13 +33,18 @@ PlaceAtJoin::PlaceAtJoin(FiberRecord& joined) noexcept : target(joined) {
 
 namespace core {
 
-FiberRecord* awaited_by(const FiberRecord& fiber) noexcept {
-  if (fiber.waiter == nullptr || fiber.waiter->has_fired() || fiber.waiter->has_deadline())
+FiberRecord* counterpart_of(const FiberRecord& fiber) noexcept {
+  if (fiber.waiter == nullptr || fiber.waiter->has_fired())
     return nullptr;
   const WaitLink* place = fiber.waiter->place();
   const bool is_known =
       place != nullptr && place->kind != nullptr && place->kind->awaited != nullptr;
   return is_known ? place->kind->awaited(*place) : nullptr;
+}
+
+FiberRecord* awaited_by(const FiberRecord& fiber) noexcept {
+  const bool can_end_otherwise = fiber.waiter != nullptr && fiber.waiter->has_deadline();
+  return can_end_otherwise ? nullptr : counterpart_of(fiber);
 }
 
 bool closes_circle(const FiberRecord& me, const FiberRecord& target) noexcept {

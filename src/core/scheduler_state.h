@@ -179,8 +179,9 @@ inline detail::FiberRecord* running_fiber() noexcept {
   return scheduler == nullptr || scheduler->runs_pump() ? nullptr : scheduler->current;
 }
 
-// Whom a fiber waits for, in a wait without a deadline that nobody else can end; null if it is in
-// no such wait.
+// Whom a fiber waits for: who is joined, or holds the mutex; null if that can't be said.
+detail::FiberRecord* counterpart_of(const detail::FiberRecord& fiber) noexcept;
+// The same, if nobody and nothing else can end the wait.
 detail::FiberRecord* awaited_by(const detail::FiberRecord& fiber) noexcept;
 // Whether a wait of `me` for `target` would close a circle of those.
 bool closes_circle(const detail::FiberRecord& me, const detail::FiberRecord& target) noexcept;

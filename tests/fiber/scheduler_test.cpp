@@ -191,9 +191,9 @@ TEST(Scheduler, a_deadlock_is_reported_with_who_waits_and_ends_the_program_with_
               }),
               testing::ExitedWithCode(51),
               "deadlock: no fiber can ever run again\n"
-              "fiber 1 .main.: waiting, priority 0, waits: join, spawned at .*\n"
+              "fiber 1 .main.: waiting, priority 0, waits: join of fiber 3, spawned at .*\n"
               "fiber 2 .alpha.: waiting, priority 0, waits: park, spawned at .*\n"
-              "fiber 3 .beta.: waiting, priority 0, waits: join, spawned at .*");
+              "fiber 3 .beta.: waiting, priority 0, waits: join of fiber 2, spawned at .*");
 }
 
 TEST(Scheduler, a_sleeper_or_a_remote_is_no_deadlock) {

@@ -118,6 +118,29 @@ TEST(Mutex, names_circles_and_oneself) {
   });
 }
 
+TEST(Mutex, shows_its_holder_and_those_who_wait_in_a_dump) {
+  Scheduler scheduler(kTestClock);
+  Mutex mutex;
+  SharedMutex shared;
+  scheduler.spawn(FiberOptions{.name = "holder"}, [&] {
+    const std::scoped_lock both(mutex, shared);
+    sleep_for(1ms);
+  });
+  scheduler.spawn([&] { const std::lock_guard lock(mutex); });
+  scheduler.spawn([&] {
+    ASSERT_TRUE(shared.try_lock_for(1s));
+    shared.unlock();
+  });
+  scheduler.step(), scheduler.step(), scheduler.step();
+  const std::string dump = scheduler.dump();
+  EXPECT_NE(dump.find("fiber 2: waiting, priority 0, waits: a mutex of fiber 1, "), dump.npos);
+  EXPECT_NE(dump.find("fiber 3: waiting, priority 0, waits: a shared mutex of fiber 1, "),
+            dump.npos)
+      << dump;
+  EXPECT_EQ(scheduler.fibers().at(1).waits_for_id, 1u);
+  scheduler.run();
+}
+
 // Low holds, middle never stops, high waits: high goes after one slice of low.
 TEST(Mutex, lends_the_priority_of_who_waits) {
   std::string trace;
