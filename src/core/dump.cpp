@@ -39,6 +39,8 @@ FiberInfo describe(const SchedulerState& scheduler, FiberRecord& fiber) {
   if (fiber.stage == FiberStage::waiting) {
     info.waits_for = fiber.waiter->what();
     info.deadline = scheduler.deadlines.of(*fiber.waiter);
+  } else if (fiber.is_held) {
+    info.waits_for = "a limit";
   }
   if (fiber.spawned.file != nullptr)
     info.spawned_at = std::string(fiber.spawned.file) + ":" + std::to_string(fiber.spawned.line);
