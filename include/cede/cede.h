@@ -12,6 +12,7 @@
 #include <cede/fiber_local.h>
 #include <cede/generator.h>
 #include <cede/group.h>
+#include <cede/limit.h>
 #include <cede/mutex.h>
 #include <cede/process.h>
 #include <cede/remote.h>

@@ -252,6 +252,7 @@ namespace detail {
 // reference; its kind and body are to be set.
 //   Throws    std::system_error
 FiberRecord& new_fiber(core::SchedulerState* scheduler, const FiberOptions* options, Place place);
+// One that was not admitted, with its body if it has one.
 void discard_new_fiber(FiberRecord& fiber) noexcept;
 void admit_fiber(FiberRecord& fiber) noexcept;
 
@@ -295,9 +296,11 @@ struct FiberAccess {
   static FiberRecord* record(const AnyFiber& fiber) noexcept { return fiber.record_; }
 };
 
+// A fiber with its body, to be admitted or discarded.
+//   Throws    as spawn
 template <class F>
-auto spawn_on(core::SchedulerState* scheduler, const FiberOptions* options, F& callable,
-              Place place) {
+FiberRecord& make_fiber(core::SchedulerState* scheduler, const FiberOptions* options, F& callable,
+                        Place place) {
   using Body = F;
   using R = std::invoke_result_t<Body&>;
   using Stored = FiberBody<Body, R>;
@@ -325,8 +328,15 @@ auto spawn_on(core::SchedulerState* scheduler, const FiberOptions* options, F& c
     throw;
   }
   fiber.kind = &kFiberKind<Body, R>;
+  return fiber;
+}
+
+template <class F>
+auto spawn_on(core::SchedulerState* scheduler, const FiberOptions* options, F& callable,
+              Place place) {
+  FiberRecord& fiber = make_fiber(scheduler, options, callable, place);
   admit_fiber(fiber);
-  return FiberAccess::adopt<R>(fiber);
+  return FiberAccess::adopt<std::invoke_result_t<F&>>(fiber);
 }
 
 } // namespace detail

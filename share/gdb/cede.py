@@ -45,6 +45,8 @@ class Fiber:
         return stage + (" suspended" if self.record["is_suspended"] else "")
 
     def waits_for(self):
+        if self.record["is_held"]:
+            return "a limit"
         waiter = self.record["waiter"]
         if self.state().split()[0] != "waiting" or int(waiter) == 0:
             return ""

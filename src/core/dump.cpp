@@ -41,6 +41,8 @@ FiberInfo describe(const SchedulerState& scheduler, FiberRecord& fiber) {
     const FiberRecord* counterpart = counterpart_of(fiber);
     info.waits_for_id = counterpart != nullptr ? counterpart->id : 0;
     info.deadline = scheduler.deadlines.of(*fiber.waiter);
+  } else if (fiber.is_held) {
+    info.waits_for = "a limit";
   }
   if (fiber.spawned.file != nullptr)
     info.spawned_at = std::string(fiber.spawned.file) + ":" + std::to_string(fiber.spawned.line);

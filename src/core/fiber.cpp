@@ -156,6 +156,11 @@ FiberRecord& new_fiber(SchedulerState* scheduler, const FiberOptions* options, P
 }
 
 void discard_new_fiber(FiberRecord& fiber) noexcept {
+  if (fiber.kind != nullptr) {
+    fiber.kind->discard(fiber);
+    if (!fiber.kind->is_inline)
+      fiber.kind->release(fiber);
+  }
   fiber.stage = FiberStage::finished;
   delete fiber.extras;
   core::RecordPool::give(fiber);

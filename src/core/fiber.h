@@ -15,6 +15,10 @@ namespace cede {
 class Group;
 }
 
+namespace cede::core {
+struct LimitState;
+}
+
 namespace cede::detail {
 
 struct FiberValues;
@@ -39,6 +43,11 @@ struct FiberExtras {
   Group* group = nullptr;
   FiberRecord* previous_member = nullptr;
   FiberRecord* next_member = nullptr;
+  // The limit that it is a member of until it ends, and its neighbours in the queue there.
+  core::LimitState* limit = nullptr;
+  FiberRecord* previous_queued = nullptr;
+  FiberRecord* next_queued = nullptr;
+  bool is_let_in = false; // it counts as running there
   // Its FiberLocals, until its body has ended.
   FiberValues* values = nullptr;
 };
@@ -86,5 +95,11 @@ void destroy_values(detail::FiberRecord& fiber) noexcept;
 
 // It has ended: its group, if it has one, doesn't count it any more. Defined by the group.
 void leave_group(detail::FiberRecord& fiber) noexcept;
+
+// The same of its limit, where the next one's turn has come. Defined by the limit.
+void leave_limit(detail::FiberRecord& fiber) noexcept;
+
+// It was cancelled while its limit held it: it is ready, to be ended. Defined by the limit.
+void leave_queue(detail::FiberRecord& fiber) noexcept;
 
 } // namespace cede::core

@@ -64,6 +64,17 @@ void SchedulerState::admit(FiberRecord& fiber) noexcept {
     fiber.stage = FiberStage::ready;
 }
 
+void SchedulerState::hold(FiberRecord& fiber) noexcept {
+  ++alive;
+  fiber.is_held = true;
+}
+
+void SchedulerState::release(FiberRecord& fiber) noexcept {
+  fiber.is_held = false;
+  make_ready(fiber);
+}
+
+// What is held doesn't get here before its release.
 void SchedulerState::make_ready(FiberRecord& fiber) noexcept {
   if (fiber.is_suspended)
     return;
@@ -89,12 +100,15 @@ void SchedulerState::set_priority(FiberRecord& fiber, int priority) noexcept {
 }
 
 // A fiber that is suspended in a yield resumes at its second entry, which throws. One that has not
-// started is ended when its turn comes. Whoever runs or waits looks itself.
+// started is ended when its turn comes; a limit that holds it lets it go for that. Whoever runs or
+// waits looks itself.
 void SchedulerState::request_cancel(FiberRecord& fiber) noexcept {
   if (fiber.is_cancelled || fiber.stage == FiberStage::finished)
     return;
   fiber.is_cancelled = true;
   interrupt(fiber);
+  if (fiber.is_held)
+    leave_queue(fiber);
 }
 
 void SchedulerState::interrupt(FiberRecord& fiber) noexcept {
@@ -126,7 +140,8 @@ void SchedulerState::resume(FiberRecord& fiber) noexcept {
   if (!fiber.is_suspended)
     return;
   fiber.is_suspended = false;
-  if (fiber.stage == FiberStage::created || fiber.stage == FiberStage::ready)
+  const bool is_created = fiber.stage == FiberStage::created && !fiber.is_held;
+  if (is_created || fiber.stage == FiberStage::ready)
     make_ready(fiber);
 }
 
@@ -376,6 +391,7 @@ void SchedulerState::publish_end(FiberRecord& fiber) noexcept {
     call_exits(fiber);
     forget_wakers(fiber);
     leave_group(fiber); // which may take its exception
+    leave_limit(fiber);
   }
   fiber.joiners.wake_all();
   if (has_lost_error(fiber)) {

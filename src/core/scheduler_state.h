@@ -51,6 +51,9 @@ struct SchedulerState : detail::Dispatch {
 
   // A created fiber with its body in it: ready, behind its equals.
   void admit(detail::FiberRecord& fiber) noexcept;
+  // The same, but ready only when it is released.
+  void hold(detail::FiberRecord& fiber) noexcept;
+  void release(detail::FiberRecord& fiber) noexcept;
   void make_ready(detail::FiberRecord& fiber) noexcept;
   void set_priority(detail::FiberRecord& fiber, int priority) noexcept;
   void request_cancel(detail::FiberRecord& fiber) noexcept;

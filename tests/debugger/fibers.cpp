@@ -74,7 +74,9 @@ int main() {
     });
     for (int i = 0; i < 3; ++i)
       cede::yield();
-    cede::spawn({.name = "new"}, [] {});
+    cede::Limit limit(1);
+    limit.spawn({.name = "new"}, [] {});
+    limit.spawn({.name = "queued"}, [] {});
     all_wait();
     std::_Exit(0);
   });

@@ -9,7 +9,7 @@ FIBERS = r"""
 scheduler 1 on thread \d+, 1 fibers
   id +state +priority +name +waits for +spawned at
   1 +waiting +0 +main +sleep, with a deadline +\S+fibers.cpp:\d+
-scheduler 2 on thread 1, 7 fibers
+scheduler 2 on thread 1, 8 fibers
   id +state +priority +name +waits for +spawned at
   1 +running +0 +main +\S+fibers.cpp:\d+
   2 +waiting +2 +nested +for the printer +\S+fibers.cpp:\d+
@@ -18,6 +18,7 @@ scheduler 2 on thread 1, 7 fibers
   5 +waiting +0 +sleeping +sleep, with a deadline +\S+fibers.cpp:\d+
   6 +waiting +0 +generating +park +\S+fibers.cpp:\d+
   7 +created +0 +new +\S+fibers.cpp:\d+
+  8 +created +0 +queued +a limit +\S+fibers.cpp:\d+
 """
 
 # What the backtrace of each has to name, innermost first; the last is its outermost frame. Those of

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A fiber as its scheduler and the inlined parts of cede see it.
 //
-// Invariants: a record that is created or ready and not suspended is on exactly one ready ring,
-// that of its priority; one that waits is on none, and its waiter knows on which lists it is. The
-// record stays until the fiber has ended and the last handle is gone, also if the scheduler is gone
-// before.
+// Invariants: a record that is created or ready and neither suspended nor held is on exactly one
+// ready ring, that of its priority; one that waits is on none, and its waiter knows on which lists
+// it is. The record stays until the fiber has ended and the last handle is gone, also if the
+// scheduler is gone before.
 #pragma once
 
 #include <cede/detail/compiler.h>
@@ -88,6 +88,7 @@ struct FiberRecord {
   bool yields_quietly : 1 = false;  // suspended in a yield that doesn't throw, or will already
   bool is_raised : 1 = false;       // an exception waits for its next wait, in its extras
   bool is_suspended : 1 = false;    // kept off the ready ring
+  bool is_held : 1 = false;         // created, and the same until its limit has room: in the queue
   bool is_hooked : 1 = false;       // its extras say what to call at each switch
   bool is_result_taken : 1 = false; // by the join of one that can't be copied, or of an exception
   bool is_claimed : 1 = false;      // its exception is its group's, until that is gone
