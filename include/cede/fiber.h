@@ -41,6 +41,9 @@ struct FiberOptions {
 
 enum class FiberState : std::uint8_t { created, ready, running, waiting, finished };
 
+template <class R>
+class Fiber;
+
 // A reference to a fiber, or to none. It may outlive the fiber and its scheduler: what it says then
 // is that the fiber has finished.
 //   Thread    owner of the fiber's scheduler; a Waker serves the others
@@ -49,6 +52,11 @@ public:
   AnyFiber() noexcept = default;
   AnyFiber(const AnyFiber& other) noexcept : AnyFiber(other.record_) {}
   AnyFiber(AnyFiber&& other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
+  // Detaches: nobody can join for the result any more.
+  template <class R>
+  AnyFiber(Fiber<R>&& other) noexcept : AnyFiber(static_cast<const AnyFiber&>(other)) {
+    other = {};
+  }
   AnyFiber& operator=(AnyFiber other) noexcept {
     std::swap(record_, other.record_);
     return *this;
@@ -90,7 +98,7 @@ public:
   bool raise(std::exception_ptr error) const;
 
   // Keeps it from running until resume(), whatever it waits for meanwhile; the caller itself leaves
-  // at once. A cancellation resumes it. False if it was suspended, or has ended.
+  // at once. A cancellation resumes it. False if it was suspended or cancelled, or has ended.
   bool suspend() const;
   bool resume() const noexcept;
   bool is_suspended() const noexcept { return record_ != nullptr && record_->is_suspended; }
@@ -130,7 +138,7 @@ public:
   Fiber(Fiber&& other) noexcept = default;
   Fiber& operator=(Fiber&& other) noexcept {
     detach();
-    AnyFiber::operator=(std::move(other));
+    AnyFiber::operator=(static_cast<AnyFiber&&>(other));
     return *this;
   }
   ~Fiber() { detach(); }

@@ -265,6 +265,8 @@ bool AnyFiber::suspend() const {
   core::check_thread(*record_);
   if (record_ == running_fiber() && core::interruption_of(*record_) == Interruption::throws)
     core::throw_request(*record_);
+  if (record_->is_cancelled) // nobody might resume it, and it has to end
+    return false;
   record_->scheduler->suspend(*record_);
   return true;
 }

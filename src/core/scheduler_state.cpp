@@ -88,7 +88,7 @@ void SchedulerState::make_ready(FiberRecord& fiber) noexcept {
 
 void SchedulerState::set_priority(FiberRecord& fiber, int priority) noexcept {
   catch_up();
-  const bool is_on_ring = fiber.next != nullptr;
+  const bool is_on_ring = fiber.prev != nullptr; // the starved have a next one too
   if (is_on_ring)
     ready.remove(fiber);
   fiber.priority = static_cast<std::int8_t>(priority);

@@ -20,8 +20,8 @@ namespace core {
 
 using Clock = std::chrono::steady_clock;
 
-// How long to wait for a backtrace: a thread that blocks the OS signal never gives one, and one on a
-// busy machine gives it late.
+// How long to wait for a backtrace: a thread that blocks the OS signal never gives one, and one on
+// a busy machine gives it late.
 constexpr std::chrono::nanoseconds kPatience = std::chrono::seconds(1);
 
 // A watchdog's thread, and what it shares with the scheduler's.

@@ -80,6 +80,22 @@ TEST(Suspend, gives_way_to_a_cancellation) {
   });
 }
 
+TEST(Suspend, is_refused_by_who_has_to_end) {
+  run([&] {
+    auto created = spawn([] {});
+    created.cancel();
+    EXPECT_FALSE(created.suspend());
+    EXPECT_EQ(AnyFiber(created).join().error(), Errc::cancelled);
+    auto shielded = spawn([] {
+      const Shield shield;
+      current().cancel();
+      EXPECT_FALSE(current().suspend());
+      return 1;
+    });
+    EXPECT_EQ(shielded.join(), 1);
+  });
+}
+
 TEST(Raise, throws_once_at_the_wait_that_it_finds) {
   std::string trace;
   run(kTestClock, [&] {

@@ -169,6 +169,23 @@ TEST(Scheduler, an_error_of_one_of_a_hundred_is_reported_and_the_others_finish) 
   EXPECT_EQ(scheduler.metrics().unhandled_errors, 1u);
 }
 
+TEST(Scheduler, gets_the_error_of_a_fiber_of_which_only_a_reference_is_kept) {
+  int errors = 0;
+  Scheduler scheduler;
+  scheduler.set_unhandled([&](const AnyFiber&, const std::exception_ptr&) { ++errors; });
+  const auto fail = [] { throw std::runtime_error("no luck"); };
+  const AnyFiber made = scheduler.spawn(fail);
+  Fiber<void> owner = scheduler.spawn(fail);
+  Fiber<void> other = std::move(owner); // owns it still
+  AnyFiber moved;
+  moved = scheduler.spawn(fail);
+  scheduler.run();
+  EXPECT_EQ(errors, 2);
+  moved = std::move(other);
+  scheduler.run();
+  EXPECT_EQ(errors, 3);
+}
+
 TEST(Scheduler, an_error_that_nobody_joins_is_a_line_on_standard_error_by_default) {
   testing::internal::CaptureStderr();
   Scheduler scheduler;

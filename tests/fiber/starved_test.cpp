@@ -38,6 +38,18 @@ TEST(Starved, several_end_when_nobody_is_left_whose_stack_could_serve) {
   EXPECT_EQ(AnyFiber(starved[2]).join().error(), Errc::cancelled);
 }
 
+TEST(Starved, ones_keep_their_place_whatever_their_priority_becomes) {
+  run([&] {
+    Fiber<void> first = spawn(kHuge, [] {}), second = spawn(kHuge, [] {});
+    yield();
+    first.set_priority(2);
+    second.set_priority(kPriorityMin);
+    EXPECT_EQ(AnyFiber(first).join().error(), Errc::no_memory);
+    EXPECT_EQ(AnyFiber(second).join().error(), Errc::no_memory);
+    EXPECT_EQ(first.priority(), 2);
+  });
+}
+
 TEST(Starved, one_is_ended_by_a_step_too) {
   Scheduler scheduler;
   scheduler.spawn([&] {
