@@ -189,7 +189,7 @@ TEST(Transfer, from_deep_inside_keeps_every_frame) {
     return depth + nest(depth - 1);
   };
   StackOptions options;
-  options.bytes = 1024 * 1024;
+  options.bytes = 8 * 1024 * 1024;
   newprocess(
       worker,
       [&](void*) {

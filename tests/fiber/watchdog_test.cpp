@@ -82,7 +82,7 @@ constexpr bool kHasBacktraces = false;
 bool is_in(void (*function)(Reports&, std::size_t), const void* address) {
   const auto begin = reinterpret_cast<std::uintptr_t>(function);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  return at > begin && at < begin + 512;
+  return at > begin && at < begin + 2048;
 }
 
 TEST(Watchdog, names_the_fiber_that_hogs_how_long_and_where) {
