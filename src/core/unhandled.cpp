@@ -37,10 +37,16 @@ void print_unhandled(Line& line, const std::exception_ptr& error) noexcept {
 void report_unhandled(SchedulerState& scheduler, const AnyFiber& fiber,
                       std::exception_ptr error) noexcept {
   ++scheduler.unhandled_errors;
-  if (scheduler.on_unhandled)
-    scheduler.on_unhandled(fiber, std::move(error));
-  else
+  if (scheduler.on_unhandled == nullptr)
+    return print(fiber, error);
+  try {
+    scheduler.on_unhandled(fiber, error);
+  } catch (...) { // nobody is left to handle that one
     print(fiber, error);
+    Line line;
+    line << "cede: the handler of unhandled errors failed with that";
+    print_unhandled(line, std::current_exception());
+  }
 }
 
 } // namespace cede::core

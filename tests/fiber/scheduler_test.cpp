@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows: L-02 L-06 L-08 L-10 L-11 L-12 L-21 P-51 P-52 P-53 P-54 P-56 X-01 X-06 X-07 X-08 X-09
+// Rows: C-17 L-02 L-06 L-08 L-10 L-11 L-12 L-21 P-51 P-52 P-53 P-54 P-56 X-01 X-06 X-07 X-08 X-09
 // Rows: X-10 X-11 X-12 X-13 X-15 X-16 X-17 X-18 X-25 X-26 X-39 X-42 D-10 D-23 D-25 D-26
 // Field reports: 44 53 60
 // Schedulers: the ways to drive one, and how it ends.
@@ -9,6 +9,7 @@
 
 #include <cede/fiber.h>
 #include <cede/generator.h>
+#include <cede/process.h>
 #include <cede/remote.h>
 #include <cede/scheduler.h>
 
@@ -184,6 +185,39 @@ TEST(Scheduler, gets_the_error_of_a_fiber_of_which_only_a_reference_is_kept) {
   moved = std::move(other);
   scheduler.run();
   EXPECT_EQ(errors, 3);
+}
+
+TEST(Scheduler, survives_a_handler_of_errors_that_fails) {
+  testing::internal::CaptureStderr();
+  Scheduler scheduler;
+  scheduler.set_unhandled(
+      [](const AnyFiber&, const std::exception_ptr&) { throw std::runtime_error("I can't"); });
+  int finished = 0;
+  scheduler.spawn(FiberOptions{.name = "unlucky"}, [] { throw std::runtime_error("no luck"); });
+  scheduler.spawn([&] { ++finished; });
+  scheduler.run();
+  EXPECT_EQ(finished, 1);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "cede: an exception ended fiber unlucky: no luck\n"
+            "cede: the handler of unhandled errors failed with that: I can't\n");
+}
+
+TEST(Scheduler, sees_that_a_fiber_has_led_out_of_it) {
+  const auto lead_out = [] {
+    Scheduler scheduler;
+    Process outside;
+    Process inside;
+    Process slot;
+    scheduler.spawn([&] { transfer(slot, outside); });
+    const auto drive = [&](void*) {
+      scheduler.run();
+      return Next{outside};
+    };
+    newprocess(inside, drive).value();
+    transfer(outside, inside);
+    scheduler.run(); // which hasn't returned yet
+  };
+  EXPECT_DEATH(lead_out(), "a scheduler is driven from within one that is driven already");
 }
 
 TEST(Scheduler, an_error_that_nobody_joins_is_a_line_on_standard_error_by_default) {

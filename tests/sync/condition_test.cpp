@@ -12,6 +12,7 @@
 #include <deque>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,44 @@ TEST(ConditionVariable, wakes_one_or_all_in_turn) {
     condition.notify_all(); // nobody
   });
   EXPECT_EQ(trace, "abc");
+}
+
+TEST(ConditionVariable, stops_waiting_when_a_stop_is_requested_and_says_what_is_true) {
+  run(kTestClock, [] {
+    Mutex mutex;
+    ConditionVariable condition;
+    std::stop_source source;
+    bool is_ready = false;
+    const auto wait = [&] {
+      std::unique_lock lock(mutex);
+      const bool was = condition.wait(lock, source.get_token(), [&] { return is_ready; });
+      EXPECT_TRUE(mutex.is_mine());
+      return was;
+    };
+    auto notified = spawn(wait), stopped = spawn(wait);
+    yield();
+    is_ready = true;
+    condition.notify_one();
+    EXPECT_TRUE(notified.join());
+    is_ready = false;
+    condition.notify_one(); // nothing to be had: it waits on
+    yield();
+    EXPECT_EQ(condition.waiters(), 1u);
+    source.request_stop();
+    EXPECT_FALSE(stopped.join());
+    EXPECT_EQ(condition.waiters(), 0u);
+    EXPECT_FALSE(wait()); // without waiting, from now on
+    is_ready = true;
+    EXPECT_TRUE(wait());
+  });
+  run([] { // a test clock stands still while somebody outside might request the stop
+    Mutex mutex;
+    ConditionVariable condition;
+    const std::unique_lock lock(mutex);
+    std::stop_source source;
+    EXPECT_FALSE(condition.wait_for(mutex, source.get_token(), 2ms, [] { return false; }));
+    EXPECT_TRUE(mutex.is_mine());
+  });
 }
 
 TEST(ConditionVariable, that_is_waited_for_when_it_ends_fails_a_check) {

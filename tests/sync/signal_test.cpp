@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows: P-60 P-61 X-21
+// Rows: X-22 P-60 P-61 X-21
 // Field reports: 46 49
 // Signals and events.
 #include <cede/event.h>
@@ -202,6 +202,31 @@ TEST(Event, manual_lets_all_go_until_it_is_reset) {
     event.wait();
     EXPECT_TRUE(event.try_wait());
     EXPECT_TRUE(event.is_set());
+  });
+}
+
+TEST(Event, may_end_between_a_set_and_the_run_of_who_was_let_go) {
+  run([] {
+    auto event = std::make_unique<Event>(Event::kAuto);
+    auto let_go = spawn([e = event.get()] { return e->wait(kForever); });
+    auto left = spawn([e = event.get()] { return e->wait(kForever); });
+    yield();
+    event->set();
+    event.reset();
+    EXPECT_TRUE(let_go.join());
+    EXPECT_EQ(left.join().error(), Errc::closed);
+  });
+}
+
+TEST(Event, is_not_forged_by_a_wake) {
+  run(kTestClock, [] {
+    Event event(Event::kManual);
+    auto waiter = spawn([&] { return event.wait(after(5ms)); });
+    yield();
+    waiter.wake();
+    yield();
+    EXPECT_EQ(event.waiters(), 1u);
+    EXPECT_EQ(waiter.join().error(), Errc::timed_out);
   });
 }
 
