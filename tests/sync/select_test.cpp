@@ -278,21 +278,21 @@ TEST(Select, runs_its_function_when_nothing_of_it_waits_any_more_and_lets_it_wai
 // a chain as long as the lines, and no recursion.
 TEST(Select, a_long_chain_of_those_who_leave_lines_ends) {
   run([] {
-    constexpr long kFibers = 20'000;
-    Semaphore one(0), other(kFibers);
+    const long fibers = test::scaled(5'000, 100);
+    Semaphore one(0), other(fibers);
     int gone = 0;
-    for (long i = 0; i < kFibers; ++i)
+    for (long i = 0; i < fibers; ++i)
       spawn([&, i] {
-        select(on_semaphore(one, 1), on_semaphore(other, i % 2 == 0 ? 2 * kFibers : 1));
+        select(on_semaphore(one, 1), on_semaphore(other, i % 2 == 0 ? 2 * fibers : 1));
         ++gone;
       });
     yield();
-    EXPECT_EQ(other.waiters(), static_cast<std::size_t>(kFibers));
-    one.release(kFibers);
-    while (gone < kFibers)
+    EXPECT_EQ(other.waiters(), static_cast<std::size_t>(fibers));
+    one.release(fibers);
+    while (gone < fibers)
       yield();
     EXPECT_EQ(one.waiters() + other.waiters(), 0u);
-    EXPECT_EQ(one.count() + other.count(), kFibers);
+    EXPECT_EQ(one.count() + other.count(), fibers);
   });
 }
 
