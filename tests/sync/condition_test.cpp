@@ -12,7 +12,9 @@
 #include <deque>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <stop_token>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace cede {
@@ -119,6 +121,157 @@ TEST(ConditionVariable, wakes_one_or_all_in_turn) {
     condition.notify_all(); // nobody
   });
   EXPECT_EQ(trace, "abc");
+}
+
+TEST(ConditionVariable, asks_the_predicate_before_each_wait_and_after_the_last) {
+  run(kTestClock, [] {
+    Mutex mutex;
+    ConditionVariable condition;
+    std::unique_lock lock(mutex);
+    condition.wait(lock, [] { return true; });
+    bool is_true = false;
+    auto other = spawn([&] {
+      sleep_for(1ms);
+      condition.notify_one(); // too early
+      sleep_for(1ms);
+      is_true = true; // of which nobody is told
+    });
+    EXPECT_TRUE(condition.wait_for(lock, 3ms, [&] { return is_true; }));
+    is_true = false;
+    auto notifier = spawn([&] {
+      condition.notify_one(); // too early
+      yield();
+      is_true = true;
+      condition.notify_one();
+    });
+    condition.wait(lock, [&] { return is_true; });
+    EXPECT_TRUE(is_true);
+    other.join();
+    notifier.join();
+  });
+}
+
+TEST(ConditionVariable, a_cancelled_fiber_keeps_its_lock) {
+  std::string trace;
+  run([&] {
+    Mutex mutex;
+    ConditionVariable condition;
+    auto fiber = spawn([&] {
+      std::unique_lock lock(mutex);
+      yield(); // for the other to wait
+      current().cancel();
+      try {
+        condition.wait(lock);
+      } catch (const Cancelled&) {
+        trace += "c";
+        throw;
+      }
+    });
+    auto other = spawn([&] {
+      const std::scoped_lock lock(mutex);
+      trace += "o";
+    });
+    other.join();
+    EXPECT_EQ(fiber.join(kForever).error(), Errc::cancelled);
+  });
+  EXPECT_EQ(trace, "co");
+}
+
+TEST(ConditionVariable, is_waited_for_also_by_a_fiber_that_unwinds) {
+  run([] {
+    Mutex mutex;
+    ConditionVariable condition;
+    bool was_notified = false;
+    struct Last {
+      Mutex& mutex;
+      ConditionVariable& condition;
+      bool& was_notified;
+      ~Last() {
+        std::unique_lock lock(mutex);
+        condition.wait(lock);
+        was_notified = true;
+      }
+    };
+    auto fiber = spawn([&] {
+      const Last last{mutex, condition, was_notified};
+      park();
+    });
+    yield();
+    fiber.cancel();
+    yield();
+    yield();
+    EXPECT_EQ(condition.waiters(), 1u);
+    condition.notify_one();
+    EXPECT_EQ(fiber.join(kForever).error(), Errc::cancelled);
+    EXPECT_TRUE(was_notified);
+  });
+}
+
+TEST(ConditionVariable, can_be_waited_for_by_fibers_only) {
+  Mutex mutex;
+  ConditionVariable condition;
+  std::unique_lock lock(mutex);
+  EXPECT_THROW(condition.wait(lock), std::system_error);
+  EXPECT_THROW(condition.wait_for(lock, 1ms), std::system_error);
+  EXPECT_TRUE(mutex.is_mine());
+}
+
+TEST(ConditionVariable, a_stop_ends_its_wait) {
+  run(kTestClock, [] {
+    Mutex mutex;
+    ConditionVariable condition;
+    std::stop_source source;
+    int asked = 0;
+    auto waiter = spawn([&] {
+      std::unique_lock lock(mutex);
+      const bool was_true = condition.wait(lock, source.get_token(), [&] { return ++asked > 9; });
+      EXPECT_TRUE(mutex.is_mine());
+      return was_true;
+    });
+    yield();
+    condition.notify_one(); // too early
+    yield();
+    EXPECT_EQ(condition.waiters(), 1u);
+    source.request_stop();
+    EXPECT_EQ(condition.waiters(), 0u);
+    EXPECT_FALSE(waiter.join());
+    EXPECT_EQ(asked, 3);
+
+    std::unique_lock lock(mutex); // of what was requested before
+    EXPECT_FALSE(condition.wait(lock, source.get_token(), [] { return false; }));
+    EXPECT_TRUE(condition.wait(lock, source.get_token(), [] { return true; }));
+    EXPECT_TRUE(mutex.is_mine());
+  });
+}
+
+TEST(ConditionVariable, a_wait_that_a_stop_may_end_ends_also_otherwise) {
+  run(kTestClock, [] {
+    Mutex mutex;
+    ConditionVariable condition;
+    std::stop_source source;
+    const std::stop_token token = source.get_token();
+    std::unique_lock lock(mutex);
+    const TimePoint begin = now();
+    EXPECT_FALSE(condition.wait_for(lock, std::stop_token(), 3ms, [] { return false; }));
+    EXPECT_EQ(now() - begin, 3ms);
+    bool is_true = false;
+    auto other = spawn([&] {
+      is_true = true;
+      condition.notify_all();
+    });
+    EXPECT_TRUE(condition.wait(lock, token, [&] { return is_true; }));
+    other.join();
+    auto cancelled = spawn([&] {
+      std::unique_lock mine(mutex);
+      condition.wait(mine, token, [] { return false; });
+    });
+    lock.unlock();
+    yield();
+    EXPECT_EQ(condition.waiters(), 1u);
+    cancelled.cancel();
+    EXPECT_EQ(cancelled.join(kForever).error(), Errc::cancelled);
+    EXPECT_EQ(condition.waiters(), 0u);
+  });
 }
 
 TEST(ConditionVariable, that_is_waited_for_when_it_ends_fails_a_check) {
