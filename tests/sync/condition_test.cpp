@@ -116,6 +116,7 @@ TEST(ConditionVariable, wakes_one_or_all_in_turn) {
     yield();
     EXPECT_EQ(trace, "a");
     condition.notify_all();
+    EXPECT_EQ(condition.waiters(), 0u);
     yield();
     yield();
     condition.notify_all(); // nobody

@@ -176,6 +176,46 @@ TEST(Select, is_told_of_an_end_and_of_what_can_never_happen) {
   });
 }
 
+TEST(Select, does_not_wait_for_a_fiber_of_another_scheduler) {
+  Scheduler other(kTestClock);
+  auto fiber = other.spawn([] {});
+  run([&] {
+    std::error_code how;
+    select(on_join(fiber, [&](Result<void> result) { how = result.error(); }));
+    EXPECT_EQ(how, Errc::invalid_argument);
+  });
+  other.run();
+}
+
+TEST(Select, is_told_how_what_it_waited_for_has_ended) {
+  run([] {
+    Channel<int> in, out;
+    auto semaphore = std::make_unique<Semaphore>(0);
+    std::error_code how;
+    const auto note = [&](Result<void> result) { how = result ? Errc{} : result.error(); };
+    const auto expect = [&](Errc error, auto wait, auto end) {
+      how = Errc::again;
+      auto fiber = spawn(wait);
+      yield();
+      end();
+      fiber.join();
+      EXPECT_EQ(how, error);
+    };
+    int value = 1;
+    expect(
+        Errc::closed, [&] { select(on_send(out, value, note)); }, [&] { out.close(); });
+    expect(
+        Errc::closed, [&] { select(on_receive(in, [&](Result<int> got) { note(got.error()); })); },
+        [&] { in.close(); });
+    expect(
+        Errc::closed, [&] { select(on_semaphore(*semaphore, 1, note)); },
+        [&] { semaphore.reset(); });
+    auto fiber = spawn([] { yield(), yield(); });
+    expect(
+        Errc{}, [&] { select(on_join(fiber, note)); }, [&] { fiber.join(); });
+  });
+}
+
 TEST(Select, hears_of_what_is_destroyed_and_touches_nothing_of_it) {
   run([] {
     auto channel = std::make_unique<Channel<int>>();
@@ -236,6 +276,22 @@ TEST(Select, that_is_cancelled_has_no_branch) {
     EXPECT_EQ(by_result.join(), 2u);
     EXPECT_EQ(calls, 0);
     EXPECT_EQ(channel.size(), 1u);
+  });
+}
+
+TEST(Select, a_cancellation_that_is_reported_while_it_waits_is_not_the_deadline) {
+  run(kTestClock, [] {
+    Channel<int> channel;
+    int calls = 0;
+    auto fiber = spawn([&] {
+      const CancelByResult scope;
+      return select(on_deadline(after(1h), [&] { ++calls; }),
+                    on_receive(channel, [&](Result<int>) { ++calls; }));
+    });
+    yield();
+    fiber.cancel();
+    EXPECT_EQ(fiber.join(), 2u);
+    EXPECT_EQ(calls, 0);
   });
 }
 
@@ -344,6 +400,31 @@ TEST(StopEvent, that_is_gone_is_not_touched_by_a_request_on_its_way) {
       other.join();
       yield();
     });
+}
+
+TEST(StopEvent, of_another_thread_is_set_when_its_own_scheduler_comes_to_it) {
+  run([] {
+    std::stop_source source;
+    StopEvent stop(source.get_token());
+    std::thread([&] { run([&] { source.request_stop(); }); }).join();
+    EXPECT_FALSE(stop.is_set());
+    stop.wait();
+    stop.wait(); // as of a manual event
+  });
+}
+
+TEST(StopEvent, that_is_gone_or_can_never_come_ends_no_wait) {
+  std::stop_source source;
+  Scheduler scheduler(kTestClock);
+  scheduler.spawn([&] {
+    {
+      const StopEvent stop(source.get_token());
+      yield();
+    }
+    const StopEvent never{std::stop_token()};
+    park();
+  });
+  EXPECT_EQ(scheduler.run_until(kForever), Progress::deadlock);
 }
 
 } // namespace
