@@ -76,6 +76,19 @@ TEST(Select, waits_for_the_first_and_takes_nothing_of_the_others) {
   });
 }
 
+TEST(Select, takes_nothing_of_a_second_branch_that_could_go_now) {
+  run([] {
+    Event one(Event::kAuto, true), other(Event::kAuto, true);
+    for (int i = 0; i < 2; ++i) {
+      const std::size_t chosen = select(on_event(one), on_event(other));
+      EXPECT_EQ(one.is_set(), chosen == 1);
+      EXPECT_EQ(other.is_set(), chosen == 0);
+      one.set();
+      other.set();
+    }
+  });
+}
+
 TEST(Select, sends_to_who_receives_and_moves_the_value_only_then) {
   run([] {
     Channel<std::unique_ptr<int>> one, other;
