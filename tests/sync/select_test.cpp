@@ -5,6 +5,7 @@
 #include "support/environment.h"
 
 #include <cede/fiber.h>
+#include <cede/remote.h>
 #include <cede/scheduler.h>
 #include <cede/select.h>
 #include <cede/stop.h>
@@ -423,6 +424,28 @@ TEST(StopEvent, of_another_thread_is_set_when_its_own_scheduler_comes_to_it) {
     EXPECT_FALSE(stop.is_set());
     stop.wait();
     stop.wait(); // as of a manual event
+  });
+}
+
+TEST(StopEvent, that_is_gone_sets_nothing_that_lies_where_it_was) {
+  run([] {
+    union Memory {
+      StopEvent stop;
+      Event event;
+      Memory() {}
+      ~Memory() {}
+    } memory;
+    std::stop_source source;
+    std::construct_at(&memory.stop, source.get_token());
+    std::thread([&] { source.request_stop(); }).join();
+    std::destroy_at(&memory.stop); // with the request on its way
+    std::construct_at(&memory.event, Event::kManual);
+    bool was_posted = false;
+    EXPECT_TRUE(remote().post([&] { was_posted = true; }));
+    while (!was_posted) // behind that request
+      yield();
+    EXPECT_FALSE(memory.event.is_set());
+    std::destroy_at(&memory.event);
   });
 }
 

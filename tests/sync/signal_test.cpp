@@ -266,6 +266,19 @@ TEST(Signal, a_suspended_fiber_has_it_when_it_is_resumed) {
   });
 }
 
+TEST(Signal, times_out_also_if_its_wait_began_while_others_were_ready) {
+  run(kTestClock, [] {
+    Signal signal;
+    auto fiber = spawn([&] { return signal.wait(after(1ms)).error() == Errc::timed_out; });
+    yield();
+    EXPECT_EQ(signal.waiters(), 1u);
+    sleep_for(2ms);
+    EXPECT_EQ(signal.waiters(), 0u);
+    signal.send(); // too late
+    EXPECT_TRUE(fiber.join());
+  });
+}
+
 TEST(Signal, that_came_before_the_deadline_leaves_none_behind) {
   run(kTestClock, [] {
     Signal signal;
