@@ -222,6 +222,23 @@ TEST(Signal, an_exception_that_is_raised_in_its_fiber_comes_before_it) {
   });
 }
 
+TEST(Signal, lets_go_behind_those_who_are_ready) {
+  std::string trace;
+  run([&] {
+    Signal signal;
+    auto waiter = spawn([&] {
+      signal.wait();
+      trace += "w";
+    });
+    yield();
+    auto one = spawn([&] { trace += "1"; });
+    auto other = spawn([&] { trace += "2"; });
+    signal.send();
+    yield();
+  });
+  EXPECT_EQ(trace, "12w");
+}
+
 TEST(Signal, lets_go_by_priority_and_behind_those_who_are_ready) {
   std::string trace;
   run(kTestClock, [&] {
@@ -277,6 +294,24 @@ TEST(Signal, times_out_also_if_its_wait_began_while_others_were_ready) {
     signal.send(); // too late
     EXPECT_TRUE(fiber.join());
   });
+}
+
+TEST(Signal, lets_go_in_the_same_order_step_by_step) {
+  Scheduler scheduler(kTestClock);
+  Signal signal;
+  std::string trace;
+  scheduler.spawn([&] {
+    signal.wait();
+    trace += "w";
+  });
+  scheduler.spawn([&] {
+    signal.send();
+    trace += "s";
+  });
+  scheduler.spawn([&] { trace += "o"; });
+  for (int i = 0; i < 4; ++i)
+    scheduler.step();
+  EXPECT_EQ(trace, "sow");
 }
 
 TEST(Signal, that_came_before_the_deadline_leaves_none_behind) {
