@@ -158,8 +158,10 @@ TEST(Select, ends_at_the_earliest_of_its_deadlines) {
     EXPECT_EQ(now() - begin, 3ms);
     EXPECT_EQ(channel.receivers(), 0u);
     Channel<int> ready(1);
-    std::ignore = ready.send(1);
-    EXPECT_EQ(select(on_deadline(after(-1s)), on_receive(ready, drop)), 1u);
+    for (int turn = 0; turn < 4; ++turn) {
+      std::ignore = ready.send(1);
+      EXPECT_EQ(select(on_deadline(after(-1s)), on_receive(ready, drop)), 1u);
+    }
     EXPECT_EQ(select(on_deadline(after(-1s)), on_receive(ready, drop)), 0u);
   });
 }
