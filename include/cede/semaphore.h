@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace cede {
@@ -143,25 +144,36 @@ public:
   //   Throws    also std::bad_alloc
   void acquire(const Key& key, long units = 1) {
     require(units);
-    at(key).acquire(units);
+    if (detail::has_request()) [[unlikely]]
+      std::ignore = detail::meet_request_on_entry(WhenUnwinding::wait_on);
+    if (!take(key, units))
+      semaphores_.find(key)->second.acquire(units);
   }
   Result<void> acquire(const Key& key, long units, Deadline deadline) {
     if (units < 1 || units > initial_)
       return Errc::invalid_argument;
-    return at(key).acquire(units, deadline);
+    if (detail::has_request()) [[unlikely]]
+      if (Result<void> met = detail::meet_request_on_entry(WhenUnwinding::report); !met)
+        return met;
+    if (take(key, units))
+      return {};
+    return semaphores_.find(key)->second.acquire(units, deadline);
   }
   Result<void> acquire(const Key& key, Deadline deadline) { return acquire(key, 1, deadline); }
   bool try_acquire(const Key& key, long units = 1) {
     require(units);
-    return at(key).try_acquire(units);
+    return take(key, units);
   }
 
   //   Throws    as Semaphore's; std::bad_alloc if the key is not in use
   void release(const Key& key, long units = 1) {
     const auto found = semaphores_.try_emplace(key, initial_).first;
+    struct End {
+      SemaphoreSet& set;
+      At found;
+      ~End() { set.forget_if_back(found); }
+    } end{*this, found}; // also if it throws
     found->second.release(units);
-    if (found->second.count() == initial_ && found->second.waiters() == 0)
-      semaphores_.erase(found);
   }
 
   long count(const Key& key) const {
@@ -176,11 +188,23 @@ public:
   std::size_t size() const noexcept { return semaphores_.size(); }
 
 private:
+  using At = typename std::map<Key, Semaphore, Compare>::iterator;
+
   void require(long units) const {
     if (units < 1 || units > initial_)
       detail::throw_error(Errc::invalid_argument);
   }
-  Semaphore& at(const Key& key) { return semaphores_.try_emplace(key, initial_).first->second; }
+  // What a new key begins with is enough, so none is made in vain.
+  bool take(const Key& key, long units) {
+    const auto found = semaphores_.try_emplace(key, initial_).first;
+    const bool was_there = found->second.try_acquire(units);
+    forget_if_back(found); // more may have been released than it began with
+    return was_there;
+  }
+  void forget_if_back(At at) noexcept {
+    if (at->second.count() == initial_ && at->second.waiters() == 0)
+      semaphores_.erase(at);
+  }
 
   const long initial_;
   // Somebody waits only while units are out, so that a release comes after the last wait's end.

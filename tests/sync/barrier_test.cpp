@@ -44,6 +44,40 @@ TEST(Latch, lets_everybody_go_at_zero_and_from_then_on) {
   EXPECT_THROW(Latch(-1), std::system_error);
 }
 
+TEST(Latch, is_counted_down_by_several_at_once) {
+  Latch latch(5);
+  latch.count_down(0);
+  latch.count_down(3);
+  EXPECT_FALSE(latch.try_wait());
+  EXPECT_THROW(latch.count_down(3), std::system_error);
+  latch.arrive_and_wait(2); // nothing to wait for, so a plain thread may
+  EXPECT_TRUE(latch.try_wait());
+}
+
+TEST(WaitGroup, lets_all_who_wait_go_when_the_last_of_several_is_done) {
+  std::string trace;
+  run([&] {
+    WaitGroup group;
+    group.add(3);
+    EXPECT_EQ(group.count(), 3);
+    for (const char* name : {"a", "b", "c"})
+      spawn([&, name] {
+        group.wait();
+        trace += name;
+      });
+    yield();
+    EXPECT_EQ(group.waiters(), 3u);
+    group.add(-2);
+    EXPECT_THROW(group.add(-2), std::system_error);
+    yield();
+    EXPECT_EQ(trace, "");
+    group.done();
+    yield();
+    EXPECT_TRUE(group.wait(after(-1ns)));
+  });
+  EXPECT_EQ(trace, "abc");
+}
+
 TEST(WaitGroup, waits_for_what_is_under_way_also_if_more_is_added) {
   run(kTestClock, [] {
     WaitGroup group;
@@ -113,6 +147,19 @@ TEST(Barrier, goes_on_without_who_drops_out_or_is_cancelled) {
     EXPECT_THROW(std::ignore = barrier.arrive(3), std::system_error);
   });
   EXPECT_THROW(Barrier(0), std::system_error);
+}
+
+TEST(Barrier, several_arrive_at_once_and_what_is_past_stays_so) {
+  Barrier barrier(3);
+  const Barrier::Arrival first = barrier.arrive(2);
+  EXPECT_THROW(std::ignore = barrier.arrive(-1), std::system_error);
+  EXPECT_THROW(std::ignore = barrier.arrive(2), std::system_error);
+  EXPECT_EQ(barrier.wait(first, kForever).error(), Errc::not_a_fiber);
+  const Barrier::Arrival last = barrier.arrive();
+  barrier.wait(last); // nothing to wait for, so a plain thread may
+  for (int phase = 1; phase < 4; ++phase)
+    barrier.wait(barrier.arrive(3));
+  barrier.wait(first);
 }
 
 template <class Object, class Wait>

@@ -208,6 +208,19 @@ TEST(Channel, a_cancelled_fiber_takes_and_gives_nothing_that_could_go) {
   });
 }
 
+TEST(Channel, a_cancelled_fiber_sends_nothing_that_would_fit) {
+  run([] {
+    Channel<int> channel(1);
+    auto sender = spawn([&] {
+      current().cancel();
+      std::ignore = channel.send(1);
+      ADD_FAILURE();
+    });
+    EXPECT_EQ(sender.join(kForever).error(), Errc::cancelled);
+    EXPECT_EQ(channel.size(), 0u);
+  });
+}
+
 TEST(Channel, what_can_go_now_beats_a_deadline_that_has_passed) {
   run(kTestClock, [] {
     Channel<int> channel(1);
@@ -335,6 +348,31 @@ TEST(Channel, destroys_each_value_once) {
     EXPECT_EQ(counted.use_count(), 3);
   });
   EXPECT_EQ(counted.use_count(), 1);
+}
+
+struct Counted {
+  static inline int alive = 0;
+  Counted() { ++alive; }
+  Counted(Counted&&) noexcept { ++alive; }
+  ~Counted() { --alive; }
+};
+
+TEST(Channel, destroys_also_what_it_has_moved_from) {
+  run([] {
+    Channel<Counted> channel(2);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(channel.send(Counted()));
+      EXPECT_TRUE(channel.receive());
+    }
+    EXPECT_EQ(Counted::alive, 0);
+    auto receiver = spawn([&] { EXPECT_TRUE(channel.receive()); });
+    yield();
+    EXPECT_TRUE(channel.send(Counted())); // from hand to hand
+    receiver.join();
+    EXPECT_EQ(Counted::alive, 0);
+    EXPECT_TRUE(channel.send(Counted()));
+  });
+  EXPECT_EQ(Counted::alive, 0);
 }
 
 TEST(Channel, delivers_values_that_are_false_or_empty) {

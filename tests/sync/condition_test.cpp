@@ -14,6 +14,7 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace cede {
@@ -115,6 +116,7 @@ TEST(ConditionVariable, wakes_one_or_all_in_turn) {
     yield();
     EXPECT_EQ(trace, "a");
     condition.notify_all();
+    EXPECT_EQ(condition.waiters(), 0u);
     yield();
     yield();
     condition.notify_all(); // nobody
@@ -122,35 +124,160 @@ TEST(ConditionVariable, wakes_one_or_all_in_turn) {
   EXPECT_EQ(trace, "abc");
 }
 
-TEST(ConditionVariable, stops_waiting_when_a_stop_is_requested_and_says_what_is_true) {
+TEST(ConditionVariable, asks_the_predicate_before_each_wait_and_after_the_last) {
+  run(kTestClock, [] {
+    Mutex mutex;
+    ConditionVariable condition;
+    std::unique_lock lock(mutex);
+    condition.wait(lock, [] { return true; });
+    bool is_true = false;
+    auto other = spawn([&] {
+      sleep_for(1ms);
+      condition.notify_one(); // too early
+      sleep_for(1ms);
+      is_true = true; // of which nobody is told
+    });
+    EXPECT_TRUE(condition.wait_for(lock, 3ms, [&] { return is_true; }));
+    is_true = false;
+    auto notifier = spawn([&] {
+      condition.notify_one(); // too early
+      yield();
+      is_true = true;
+      condition.notify_one();
+    });
+    condition.wait(lock, [&] { return is_true; });
+    EXPECT_TRUE(is_true);
+    other.join();
+    notifier.join();
+  });
+}
+
+TEST(ConditionVariable, a_cancelled_fiber_keeps_its_lock) {
+  std::string trace;
+  run([&] {
+    Mutex mutex;
+    ConditionVariable condition;
+    auto fiber = spawn([&] {
+      std::unique_lock lock(mutex);
+      yield(); // for the other to wait
+      current().cancel();
+      try {
+        condition.wait(lock);
+      } catch (const Cancelled&) {
+        trace += "c";
+        throw;
+      }
+    });
+    auto other = spawn([&] {
+      const std::scoped_lock lock(mutex);
+      trace += "o";
+    });
+    other.join();
+    EXPECT_EQ(fiber.join(kForever).error(), Errc::cancelled);
+  });
+  EXPECT_EQ(trace, "co");
+}
+
+TEST(ConditionVariable, is_waited_for_also_by_a_fiber_that_unwinds) {
+  run([] {
+    Mutex mutex;
+    ConditionVariable condition;
+    bool was_notified = false;
+    struct Last {
+      Mutex& mutex;
+      ConditionVariable& condition;
+      bool& was_notified;
+      ~Last() {
+        std::unique_lock lock(mutex);
+        condition.wait(lock);
+        was_notified = true;
+      }
+    };
+    auto fiber = spawn([&] {
+      const Last last{mutex, condition, was_notified};
+      park();
+    });
+    yield();
+    fiber.cancel();
+    yield();
+    yield();
+    EXPECT_EQ(condition.waiters(), 1u);
+    condition.notify_one();
+    EXPECT_EQ(fiber.join(kForever).error(), Errc::cancelled);
+    EXPECT_TRUE(was_notified);
+  });
+}
+
+TEST(ConditionVariable, can_be_waited_for_by_fibers_only) {
+  Mutex mutex;
+  ConditionVariable condition;
+  std::unique_lock lock(mutex);
+  EXPECT_THROW(condition.wait(lock), std::system_error);
+  EXPECT_THROW(condition.wait_for(lock, 1ms), std::system_error);
+  EXPECT_TRUE(mutex.is_mine());
+}
+
+TEST(ConditionVariable, a_stop_ends_its_wait) {
   run(kTestClock, [] {
     Mutex mutex;
     ConditionVariable condition;
     std::stop_source source;
-    bool is_ready = false;
-    const auto wait = [&] {
+    int asked = 0;
+    auto waiter = spawn([&] {
       std::unique_lock lock(mutex);
-      const bool was = condition.wait(lock, source.get_token(), [&] { return is_ready; });
+      const bool was_true = condition.wait(lock, source.get_token(), [&] { return ++asked > 9; });
       EXPECT_TRUE(mutex.is_mine());
-      return was;
-    };
-    auto notified = spawn(wait), stopped = spawn(wait);
+      return was_true;
+    });
     yield();
-    is_ready = true;
-    condition.notify_one();
-    EXPECT_TRUE(notified.join());
-    is_ready = false;
-    condition.notify_one(); // nothing to be had: it waits on
+    condition.notify_one(); // too early
     yield();
     EXPECT_EQ(condition.waiters(), 1u);
     source.request_stop();
-    EXPECT_FALSE(stopped.join());
     EXPECT_EQ(condition.waiters(), 0u);
-    EXPECT_FALSE(wait()); // without waiting, from now on
-    is_ready = true;
-    EXPECT_TRUE(wait());
+    EXPECT_FALSE(waiter.join());
+    EXPECT_EQ(asked, 3);
+
+    std::unique_lock lock(mutex); // of what was requested before
+    EXPECT_FALSE(condition.wait(lock, source.get_token(), [] { return false; }));
+    EXPECT_TRUE(condition.wait(lock, source.get_token(), [] { return true; }));
+    EXPECT_TRUE(mutex.is_mine());
   });
-  run([] { // a test clock stands still while somebody outside might request the stop
+}
+
+TEST(ConditionVariable, a_wait_that_a_stop_may_end_ends_also_otherwise) {
+  run(kTestClock, [] {
+    Mutex mutex;
+    ConditionVariable condition;
+    std::stop_source source;
+    const std::stop_token token = source.get_token();
+    std::unique_lock lock(mutex);
+    const TimePoint begin = now();
+    EXPECT_FALSE(condition.wait_for(lock, std::stop_token(), 3ms, [] { return false; }));
+    EXPECT_EQ(now() - begin, 3ms);
+    bool is_true = false;
+    auto other = spawn([&] {
+      is_true = true;
+      condition.notify_all();
+    });
+    EXPECT_TRUE(condition.wait(lock, token, [&] { return is_true; }));
+    other.join();
+    auto cancelled = spawn([&] {
+      std::unique_lock mine(mutex);
+      condition.wait(mine, token, [] { return false; });
+    });
+    lock.unlock();
+    yield();
+    EXPECT_EQ(condition.waiters(), 1u);
+    cancelled.cancel();
+    EXPECT_EQ(cancelled.join(kForever).error(), Errc::cancelled);
+    EXPECT_EQ(condition.waiters(), 0u);
+  });
+}
+
+// A test clock stands still while somebody outside might request the stop.
+TEST(ConditionVariable, a_wait_that_a_stop_may_end_is_timed_by_the_real_clock) {
+  run([] {
     Mutex mutex;
     ConditionVariable condition;
     const std::unique_lock lock(mutex);

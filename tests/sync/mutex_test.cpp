@@ -5,16 +5,23 @@
 #include "support/environment.h"
 
 #include <cede/fiber.h>
+#include <cede/group.h>
 #include <cede/mutex.h>
 #include <cede/scheduler.h>
 #include <cede/semaphore.h>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <random>
 #include <shared_mutex>
 #include <string>
+#include <system_error>
+#include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace cede {
@@ -115,6 +122,59 @@ TEST(Mutex, names_circles_and_oneself) {
     one.unlock();
     other.join();
     one.lock();
+  });
+}
+
+TEST(Mutex, lets_a_circle_wait_that_a_deadline_ends) {
+  run(kTestClock, [] {
+    Mutex one, two;
+    one.lock();
+    auto other = spawn([&] {
+      const std::scoped_lock mine(two);
+      const std::scoped_lock theirs(one);
+    });
+    yield();
+    const TimePoint begin = now();
+    EXPECT_EQ(two.lock(after(2ms)).error(), Errc::timed_out);
+    EXPECT_EQ(now() - begin, 2ms);
+    one.unlock();
+    other.join();
+  });
+}
+
+TEST(Mutex, a_timed_lock_tells_no_more_than_time_outs_and_takes_any_clock) {
+  run(kTestClock, [] {
+    Mutex mutex;
+    const std::scoped_lock lock(mutex);
+    EXPECT_THROW(std::ignore = mutex.try_lock_for(1ms), std::system_error);
+    auto other = spawn([&] {
+      const TimePoint begin = now();
+      EXPECT_FALSE(mutex.try_lock_until(std::chrono::system_clock::now() + 2h));
+      EXPECT_GT(now() - begin, 1h);
+      EXPECT_LE(now() - begin, 2h);
+    });
+    other.join();
+  });
+}
+
+TEST(Mutex, a_cancelled_fiber_has_none_that_is_free) {
+  run([] {
+    Mutex mutex;
+    SharedMutex shared;
+    const auto expect_cancelled = [](auto lock) {
+      auto fiber = spawn([&] {
+        current().cancel();
+        lock();
+      });
+      EXPECT_EQ(fiber.join(kForever).error(), Errc::cancelled);
+    };
+    expect_cancelled([&] { mutex.lock(); });
+    expect_cancelled([&] { std::ignore = mutex.lock(kForever); });
+    expect_cancelled([&] { shared.lock(); });
+    expect_cancelled([&] { shared.lock_shared(); });
+    EXPECT_FALSE(mutex.is_locked());
+    EXPECT_FALSE(shared.is_locked());
+    EXPECT_EQ(shared.readers(), 0u);
   });
 }
 
@@ -254,6 +314,137 @@ TEST(Mutex, lends_what_its_waiters_are_given_while_they_wait) {
   EXPECT_EQ(order, "wo");
 }
 
+TEST(Mutex, is_handed_over_with_what_those_behind_lend) {
+  std::string trace;
+  run(kTestClock, [&] {
+    current().set_priority(kPriorityMax);
+    Mutex mutex;
+    Semaphore go(0);
+    auto first = spawn(at(-3), [&] {
+      mutex.lock();
+      go.acquire();
+      mutex.unlock();
+      yield(); // it has its own priority again
+      trace += "1";
+    });
+    sleep_for(1ms);
+    auto second = spawn(at(-2), [&] {
+      const std::scoped_lock lock(mutex);
+      trace += "2";
+    });
+    sleep_for(1ms);
+    auto high = spawn(at(2), [&] {
+      const std::scoped_lock lock(mutex);
+      trace += "h";
+    });
+    sleep_for(1ms);
+    auto spoiler = spawn(at(1), [&] { trace += "s"; });
+    go.release();
+    for (auto* fiber : {&high, &second, &first, &spoiler})
+      fiber->join();
+  });
+  EXPECT_EQ(trace, "2hs1");
+}
+
+TEST(Mutex, takes_back_what_it_lent_when_its_waiter_is_lowered) {
+  std::string trace;
+  run(kTestClock, [&] {
+    Mutex mutex;
+    mutex.lock();
+    auto waiter = spawn(at(-2), [&] {
+      const std::scoped_lock lock(mutex);
+      trace += "w";
+    });
+    sleep_for(1ms);
+    current().set_priority(-4);
+    waiter.set_priority(1);
+    waiter.set_priority(-3);
+    auto other = spawn(at(-1), [&] { trace += "o"; });
+    yield();
+    trace += "m";
+    mutex.unlock();
+    waiter.join();
+    other.join();
+  });
+  EXPECT_EQ(trace, "omw");
+}
+
+TEST(Mutex, a_waiter_of_lower_priority_takes_nothing_from_its_holder) {
+  std::string trace;
+  run(kTestClock, [&] {
+    Mutex mutex;
+    mutex.lock();
+    auto waiter = spawn(at(-2), [&] {
+      const std::scoped_lock lock(mutex);
+      trace += "w";
+    });
+    sleep_for(1ms);
+    auto other = spawn(at(-1), [&] { trace += "o"; });
+    yield();
+    trace += "m";
+    mutex.unlock();
+    waiter.join();
+    other.join();
+  });
+  EXPECT_EQ(trace, "mow");
+}
+
+TEST(Mutex, lends_by_all_that_a_fiber_holds) {
+  std::string trace;
+  run(kTestClock, [&] {
+    current().set_priority(kPriorityMax);
+    std::array<Mutex, 3> mutexes;
+    Semaphore go(0);
+    Group fibers;
+    const auto start = [&](int priority, auto body) {
+      std::ignore = fibers.spawn(at(priority), body);
+      sleep_for(1ms);
+    };
+    start(-4, [&] {
+      for (Mutex& mutex : mutexes)
+        mutex.lock();
+      go.acquire();
+      for (const std::size_t next : {1u, 0u, 2u}) {
+        trace += "h";
+        mutexes[next].unlock();
+        yield();
+      }
+    });
+    for (const auto& [which, priority] :
+         {std::pair(0u, 3), std::pair(0u, 3), std::pair(1u, -2), std::pair(2u, 0)})
+      start(priority, [&, at = which] {
+        const std::scoped_lock lock(mutexes[at]);
+        trace += std::to_string(at);
+      });
+    go.release();
+    for (const auto& [name, priority] : {std::pair("x", 2), std::pair("y", -1)})
+      std::ignore = fibers.spawn(at(priority), [&, text = name] { trace += text; });
+    fibers.join();
+  });
+  EXPECT_EQ(trace, "hh00xh2y1");
+}
+
+TEST(Mutex, who_was_handed_it_lends_nothing_to_itself) {
+  std::string trace;
+  run(kTestClock, [&] {
+    Mutex mutex;
+    mutex.lock();
+    auto fiber = spawn(at(1), [&] {
+      const std::scoped_lock lock(mutex);
+      trace += "f";
+      current().set_priority(-1);
+      yield();
+      trace += "F";
+    });
+    sleep_for(1ms);
+    auto other = spawn([&] { trace += "o"; });
+    mutex.unlock();
+    fiber.join();
+    other.join();
+  });
+  EXPECT_EQ(trace, "foF");
+}
+
 TEST(Mutex, misuse_fails_a_check) {
   EXPECT_DEATH(
       {
@@ -267,6 +458,12 @@ TEST(Mutex, misuse_fails_a_check) {
                  spawn([&] { mutex.unlock(); }).join();
                }),
                "doesn't hold it");
+  EXPECT_DEATH(run([] {
+                 Mutex mutex;
+                 mutex.lock();
+                 std::thread([&] { run([&] { mutex.lock(); }); }).join();
+               }),
+               "by fibers of two schedulers");
   EXPECT_DEATH(
       {
         Mutex mutex;
@@ -366,15 +563,17 @@ TEST(RecursiveMutex, is_given_back_as_often_as_it_was_taken) {
   run(kTestClock, [] {
     RecursiveMutex mutex;
     mutex.lock();
+    mutex.lock();
     EXPECT_TRUE(mutex.try_lock());
     EXPECT_TRUE(mutex.try_lock_for(1ms));
     EXPECT_TRUE(mutex.lock(kForever));
     auto other = spawn([&] {
+      EXPECT_FALSE(mutex.try_lock());
       EXPECT_FALSE(mutex.try_lock_for(1ms));
       const std::scoped_lock lock(mutex);
     });
     sleep_for(2ms);
-    for (int i = 0; i < 3; ++i)
+    for (int i = 0; i < 4; ++i)
       mutex.unlock();
     yield();
     EXPECT_EQ(mutex.waiters(), 1u);
@@ -382,6 +581,16 @@ TEST(RecursiveMutex, is_given_back_as_often_as_it_was_taken) {
     other.join();
     EXPECT_FALSE(mutex.is_locked());
   });
+}
+
+TEST(RecursiveMutex, is_given_back_by_its_holder_only) {
+  EXPECT_DEATH(run([] {
+                 RecursiveMutex mutex;
+                 mutex.lock();
+                 mutex.lock();
+                 spawn([&] { mutex.unlock(); }).join();
+               }),
+               "doesn't hold it");
 }
 
 TEST(SharedMutex, lets_readers_in_together_and_a_waiting_writer_before_later_ones) {
@@ -437,6 +646,80 @@ TEST(SharedMutex, a_writer_that_gives_up_lets_the_readers_behind_it_in) {
   });
 }
 
+TEST(SharedMutex, reads_by_all_the_forms_that_have_a_time) {
+  run(kTestClock, [] {
+    SharedMutex mutex;
+    mutex.lock_shared();
+    EXPECT_TRUE(mutex.try_lock_shared_for(1ms));
+    EXPECT_TRUE(mutex.try_lock_shared_until(now()));
+    EXPECT_TRUE(mutex.lock_shared(after(-1ms)));
+    EXPECT_EQ(mutex.readers(), 4u);
+    EXPECT_FALSE(mutex.try_lock_until(now() + 1ms));
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_FALSE(mutex.try_lock());
+      mutex.unlock_shared();
+    }
+    EXPECT_TRUE(mutex.try_lock());
+    EXPECT_EQ(mutex.lock_shared(kForever).error(), Errc::deadlock);
+    EXPECT_EQ(mutex.lock(kForever).error(), Errc::deadlock);
+    mutex.unlock();
+  });
+}
+
+TEST(SharedMutex, lends_its_writer_what_those_have_who_wait_and_no_longer) {
+  std::string order;
+  run(kTestClock, [&] {
+    current().set_priority(kPriorityMax);
+    SharedMutex mutex;
+    Semaphore go(0);
+    auto writer = spawn(at(-2), [&] {
+      const std::scoped_lock lock(mutex);
+      go.acquire();
+      order += "w";
+    });
+    sleep_for(1ms);
+    auto reader = spawn(at(2), [&] {
+      const std::shared_lock lock(mutex);
+      order += "r";
+    });
+    sleep_for(1ms);
+    auto spoiler = spawn(at(1), [&] { order += "s"; });
+    go.release();
+    writer.join();
+    auto late = spawn(at(-2), [&] {
+      const std::scoped_lock lock(mutex);
+      sleep_for(1ms);
+      order += "l";
+    });
+    sleep_for(500us);
+    auto other = spawn(at(-1), [&] {
+      sleep_for(500us); // until the writer's time
+      order += "o";
+    });
+    for (auto* fiber : {&late, &other, &reader, &spoiler})
+      fiber->join();
+  });
+  EXPECT_EQ(order, "wrsol");
+}
+
+TEST(SharedMutex, misuse_fails_a_check) {
+  EXPECT_DEATH(SharedMutex().unlock(), "nobody writes");
+  EXPECT_DEATH(SharedMutex().unlock_shared(), "nobody reads");
+  EXPECT_DEATH(run([] {
+                 SharedMutex mutex;
+                 mutex.lock();
+                 spawn([&] { mutex.unlock(); }).join();
+               }),
+               "doesn't hold it");
+  EXPECT_DEATH(
+      {
+        SharedMutex mutex;
+        mutex.lock_shared();
+        mutex.~SharedMutex();
+      },
+      "destroyed that is held");
+}
+
 TEST(Once, is_called_once_and_again_after_a_throw) {
   run([] {
     Once once;
@@ -453,6 +736,7 @@ TEST(Once, is_called_once_and_again_after_a_throw) {
       others.push_back(spawn([&] {
         once.call([&] {
           yield();
+          EXPECT_FALSE(once.is_done());
           ++calls;
         });
         EXPECT_EQ(calls, 2);

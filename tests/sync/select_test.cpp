@@ -5,6 +5,7 @@
 #include "support/environment.h"
 
 #include <cede/fiber.h>
+#include <cede/remote.h>
 #include <cede/scheduler.h>
 #include <cede/select.h>
 #include <cede/stop.h>
@@ -76,6 +77,19 @@ TEST(Select, waits_for_the_first_and_takes_nothing_of_the_others) {
   });
 }
 
+TEST(Select, takes_nothing_of_a_second_branch_that_could_go_now) {
+  run([] {
+    Event one(Event::kAuto, true), other(Event::kAuto, true);
+    for (int i = 0; i < 2; ++i) {
+      const std::size_t chosen = select(on_event(one), on_event(other));
+      EXPECT_EQ(one.is_set(), chosen == 1);
+      EXPECT_EQ(other.is_set(), chosen == 0);
+      one.set();
+      other.set();
+    }
+  });
+}
+
 TEST(Select, sends_to_who_receives_and_moves_the_value_only_then) {
   run([] {
     Channel<std::unique_ptr<int>> one, other;
@@ -144,8 +158,10 @@ TEST(Select, ends_at_the_earliest_of_its_deadlines) {
     EXPECT_EQ(now() - begin, 3ms);
     EXPECT_EQ(channel.receivers(), 0u);
     Channel<int> ready(1);
-    std::ignore = ready.send(1);
-    EXPECT_EQ(select(on_deadline(after(-1s)), on_receive(ready, drop)), 1u);
+    for (int turn = 0; turn < 4; ++turn) {
+      std::ignore = ready.send(1);
+      EXPECT_EQ(select(on_deadline(after(-1s)), on_receive(ready, drop)), 1u);
+    }
     EXPECT_EQ(select(on_deadline(after(-1s)), on_receive(ready, drop)), 0u);
   });
 }
@@ -173,6 +189,46 @@ TEST(Select, is_told_of_an_end_and_of_what_can_never_happen) {
     channel.close();
     select(on_send(channel, value, note));
     EXPECT_EQ(how, Errc::closed);
+  });
+}
+
+TEST(Select, does_not_wait_for_a_fiber_of_another_scheduler) {
+  Scheduler other(kTestClock);
+  auto fiber = other.spawn([] {});
+  run([&] {
+    std::error_code how;
+    select(on_join(fiber, [&](Result<void> result) { how = result.error(); }));
+    EXPECT_EQ(how, Errc::invalid_argument);
+  });
+  other.run();
+}
+
+TEST(Select, is_told_how_what_it_waited_for_has_ended) {
+  run([] {
+    Channel<int> in, out;
+    auto semaphore = std::make_unique<Semaphore>(0);
+    std::error_code how;
+    const auto note = [&](Result<void> result) { how = result ? Errc{} : result.error(); };
+    const auto expect = [&](Errc error, auto wait, auto end) {
+      how = Errc::again;
+      auto fiber = spawn(wait);
+      yield();
+      end();
+      fiber.join();
+      EXPECT_EQ(how, error);
+    };
+    int value = 1;
+    expect(
+        Errc::closed, [&] { select(on_send(out, value, note)); }, [&] { out.close(); });
+    expect(
+        Errc::closed, [&] { select(on_receive(in, [&](Result<int> got) { note(got.error()); })); },
+        [&] { in.close(); });
+    expect(
+        Errc::closed, [&] { select(on_semaphore(*semaphore, 1, note)); },
+        [&] { semaphore.reset(); });
+    auto fiber = spawn([] { yield(), yield(); });
+    expect(
+        Errc{}, [&] { select(on_join(fiber, note)); }, [&] { fiber.join(); });
   });
 }
 
@@ -236,6 +292,22 @@ TEST(Select, that_is_cancelled_has_no_branch) {
     EXPECT_EQ(by_result.join(), 2u);
     EXPECT_EQ(calls, 0);
     EXPECT_EQ(channel.size(), 1u);
+  });
+}
+
+TEST(Select, a_cancellation_that_is_reported_while_it_waits_is_not_the_deadline) {
+  run(kTestClock, [] {
+    Channel<int> channel;
+    int calls = 0;
+    auto fiber = spawn([&] {
+      const CancelByResult scope;
+      return select(on_deadline(after(1h), [&] { ++calls; }),
+                    on_receive(channel, [&](Result<int>) { ++calls; }));
+    });
+    yield();
+    fiber.cancel();
+    EXPECT_EQ(fiber.join(), 2u);
+    EXPECT_EQ(calls, 0);
   });
 }
 
@@ -344,6 +416,53 @@ TEST(StopEvent, that_is_gone_is_not_touched_by_a_request_on_its_way) {
       other.join();
       yield();
     });
+}
+
+TEST(StopEvent, of_another_thread_is_set_when_its_own_scheduler_comes_to_it) {
+  run([] {
+    std::stop_source source;
+    StopEvent stop(source.get_token());
+    std::thread([&] { run([&] { source.request_stop(); }); }).join();
+    EXPECT_FALSE(stop.is_set());
+    stop.wait();
+    stop.wait(); // as of a manual event
+  });
+}
+
+TEST(StopEvent, that_is_gone_sets_nothing_that_lies_where_it_was) {
+  run([] {
+    union Memory {
+      StopEvent stop;
+      Event event;
+      Memory() {}
+      ~Memory() {}
+    } memory;
+    std::stop_source source;
+    std::construct_at(&memory.stop, source.get_token());
+    std::thread([&] { source.request_stop(); }).join();
+    std::destroy_at(&memory.stop); // with the request on its way
+    std::construct_at(&memory.event, Event::kManual);
+    bool was_posted = false;
+    EXPECT_TRUE(remote().post([&] { was_posted = true; }));
+    while (!was_posted) // behind that request
+      yield();
+    EXPECT_FALSE(memory.event.is_set());
+    std::destroy_at(&memory.event);
+  });
+}
+
+TEST(StopEvent, that_is_gone_or_can_never_come_ends_no_wait) {
+  std::stop_source source;
+  Scheduler scheduler(kTestClock);
+  scheduler.spawn([&] {
+    {
+      const StopEvent stop(source.get_token());
+      yield();
+    }
+    const StopEvent never{std::stop_token()};
+    park();
+  });
+  EXPECT_EQ(scheduler.run_until(kForever), Progress::deadlock);
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 // Semaphores, against a model that only counts.
 #include "support/environment.h"
 
+#include <cede/cancel.h>
 #include <cede/fiber.h>
 #include <cede/scheduler.h>
 #include <cede/semaphore.h>
@@ -105,6 +106,20 @@ TEST(Semaphore, may_begin_below_zero_and_be_adjusted) {
   });
 }
 
+TEST(Semaphore, lets_nobody_go_before_its_debt_is_paid) {
+  run([] {
+    Semaphore semaphore(-1);
+    auto waiter = spawn([&] { semaphore.acquire(); });
+    yield();
+    semaphore.release();
+    EXPECT_EQ(semaphore.waiters(), 1u);
+    EXPECT_EQ(semaphore.count(), 0);
+    semaphore.release();
+    waiter.join();
+    EXPECT_EQ(semaphore.count(), 0);
+  });
+}
+
 TEST(Semaphore, refuses_what_can_never_work) {
   Semaphore semaphore(1);
   EXPECT_THROW(semaphore.acquire(0), std::system_error);
@@ -118,6 +133,46 @@ TEST(Semaphore, refuses_what_can_never_work) {
   EXPECT_EQ(semaphore.acquire(kForever).error(), Errc::not_a_fiber);
 }
 
+TEST(Semaphore, refuses_more_than_can_be_counted_also_while_somebody_waits) {
+  run([] {
+    Semaphore semaphore(1);
+    auto waiter = spawn([&] { semaphore.acquire(5); });
+    yield();
+    EXPECT_THROW(semaphore.release(std::numeric_limits<long>::max()), std::system_error);
+    EXPECT_EQ(semaphore.count(), 1);
+    semaphore.release(4);
+    waiter.join();
+    EXPECT_EQ(semaphore.count(), 0);
+  });
+}
+
+TEST(Semaphore, a_guard_gives_back_once_what_it_took) {
+  Semaphore semaphore(3);
+  {
+    auto guard = semaphore.guard(2);
+    const auto moved = std::move(guard);
+    EXPECT_EQ(semaphore.count(), 1);
+  }
+  EXPECT_EQ(semaphore.count(), 3);
+}
+
+TEST(Semaphore, a_cancelled_fiber_takes_nothing_that_is_there) {
+  run([] {
+    Semaphore semaphore(1);
+    for (const bool has_deadline : {false, true}) {
+      auto fiber = spawn([&] {
+        current().cancel();
+        if (has_deadline)
+          std::ignore = semaphore.acquire(kForever);
+        else
+          semaphore.acquire();
+      });
+      EXPECT_EQ(fiber.join(kForever).error(), Errc::cancelled);
+    }
+    EXPECT_EQ(semaphore.count(), 1);
+  });
+}
+
 TEST(Semaphore, that_ends_wakes_who_waits_with_closed) {
   run([] {
     auto semaphore = std::make_unique<Semaphore>(0);
@@ -126,9 +181,10 @@ TEST(Semaphore, that_ends_wakes_who_waits_with_closed) {
       spawn([&, it = semaphore.get(), units] {
         closed += it->acquire(units, kForever).error() == Errc::closed ? 1 : 0;
       });
+    auto thrown = spawn([it = semaphore.get()] { it->acquire(); });
     yield();
     semaphore.reset();
-    yield();
+    EXPECT_THROW(thrown.join(), std::system_error);
     EXPECT_EQ(closed, 3);
   });
 }
@@ -259,6 +315,65 @@ TEST(SemaphoreSet, excludes_by_key_and_forgets_keys_that_are_back) {
     EXPECT_EQ(keys.acquire("a", 2, kForever).error(), Errc::invalid_argument);
     EXPECT_THROW(keys.acquire("a", 0), std::system_error);
   });
+}
+
+TEST(SemaphoreSet, gives_each_key_the_units_with_which_all_begin) {
+  run(kTestClock, [] {
+    SemaphoreSet<int> keys(3);
+    keys.acquire(1, 2);
+    EXPECT_EQ(keys.count(1), 1);
+    EXPECT_EQ(keys.acquire(1, 2, after(1ms)).error(), Errc::timed_out);
+    EXPECT_FALSE(keys.try_acquire(1, 2));
+    EXPECT_TRUE(keys.acquire(1, after(-1ns)));
+    EXPECT_TRUE(keys.try_acquire(2, 3));
+    EXPECT_THROW(keys.acquire(3, 4), std::system_error);
+    EXPECT_THROW(keys.try_acquire(3, 4), std::system_error);
+    EXPECT_EQ(keys.size(), 2u);
+    auto second = spawn([&] { return keys.acquire(2, 2, after(1s)).has_value(); });
+    yield();
+    EXPECT_EQ(keys.waiters(2), 1u);
+    keys.release(2, 3);
+    EXPECT_EQ(keys.count(2), 1);
+    EXPECT_TRUE(second.join());
+    keys.release(2, 2);
+    keys.release(1, 3);
+    EXPECT_EQ(keys.size(), 0u);
+  });
+  EXPECT_THROW(SemaphoreSet<int>(0), std::system_error);
+}
+
+TEST(SemaphoreSet, keeps_no_key_that_nobody_has_changed) {
+  run([] {
+    SemaphoreSet<std::string> keys;
+    auto cancelled = spawn([&] {
+      current().cancel();
+      {
+        const CancelByResult scope;
+        EXPECT_EQ(keys.acquire("a", kForever).error(), Errc::cancelled);
+      }
+      keys.acquire("b");
+    });
+    EXPECT_EQ(cancelled.join(kForever).error(), Errc::cancelled);
+    EXPECT_EQ(keys.size(), 0u);
+    keys.release("c"); // before any acquire
+    keys.acquire("c");
+    EXPECT_EQ(keys.count("c"), 1);
+    EXPECT_THROW(keys.release("d", 0), std::system_error);
+    EXPECT_EQ(keys.size(), 0u);
+  });
+}
+
+TEST(SemaphoreSet, compares_keys_as_it_is_told) {
+  struct ByTens {
+    bool operator()(int one, int other) const { return one / 10 < other / 10; }
+  };
+  SemaphoreSet<int, ByTens> keys;
+  keys.acquire(11);
+  EXPECT_FALSE(keys.try_acquire(17));
+  EXPECT_TRUE(keys.try_acquire(21));
+  keys.release(19);
+  keys.release(21);
+  EXPECT_EQ(keys.size(), 0u);
 }
 
 } // namespace

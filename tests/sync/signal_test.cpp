@@ -2,15 +2,20 @@
 // Rows: X-22 P-60 P-61 X-21
 // Field reports: 46 49
 // Signals and events.
+#include <cede/cancel.h>
 #include <cede/event.h>
 #include <cede/fiber.h>
+#include <cede/remote.h>
 #include <cede/scheduler.h>
 #include <cede/signal.h>
 
 #include <chrono>
+#include <exception>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <thread>
 
 namespace cede {
 namespace {
@@ -127,6 +132,234 @@ TEST(Signal, times_out_also_at_deadlines_that_have_passed) {
   });
 }
 
+TEST(Signal, a_fiber_that_unwinds_waits_only_where_it_can_not_be_told) {
+  std::string trace;
+  run([&] {
+    Signal signal;
+    struct Last {
+      Signal& signal;
+      std::string& trace;
+      ~Last() {
+        if (signal.wait(kForever).error() == Errc::cancelled)
+          trace += "c";
+        signal.wait();
+        trace += "w";
+      }
+    };
+    auto fiber = spawn([&] {
+      const Last last{signal, trace};
+      signal.wait();
+    });
+    yield();
+    fiber.cancel();
+    yield();
+    yield();
+    EXPECT_EQ(trace, "c");
+    EXPECT_EQ(signal.waiters(), 1u);
+    signal.send();
+    EXPECT_EQ(fiber.join(kForever).error(), Errc::cancelled);
+  });
+  EXPECT_EQ(trace, "cw");
+}
+
+TEST(Signal, a_shield_holds_while_one_waits_for_it) {
+  run([] {
+    Signal signal;
+    bool was_sent = false;
+    auto fiber = spawn([&] {
+      {
+        const Shield shield;
+        signal.wait();
+        was_sent = true;
+      }
+      yield(); // the cancellation
+      ADD_FAILURE();
+    });
+    yield();
+    fiber.cancel();
+    yield();
+    EXPECT_EQ(signal.waiters(), 1u);
+    signal.send();
+    EXPECT_EQ(fiber.join(kForever).error(), Errc::cancelled);
+    EXPECT_TRUE(was_sent);
+  });
+}
+
+TEST(Signal, a_cancellation_that_is_reported_gives_the_others_a_turn) {
+  std::string trace;
+  run([&] {
+    Signal signal;
+    auto fiber = spawn([&] {
+      const CancelByResult scope;
+      for (int i = 0; i < 3; ++i) {
+        trace += signal.wait(kForever).error() == Errc::cancelled ? "c" : "?";
+        signal.send(); // which is not taken
+      }
+    });
+    yield();
+    fiber.cancel();
+    for (int i = 0; i < 2; ++i) {
+      yield();
+      trace += "o";
+    }
+    fiber.join();
+    EXPECT_TRUE(signal.is_set());
+  });
+  EXPECT_EQ(trace, "cococ");
+}
+
+TEST(Signal, an_exception_that_is_raised_in_its_fiber_comes_before_it) {
+  run([] {
+    Signal signal;
+    signal.send();
+    auto fiber = spawn([&] {
+      current().raise(std::make_exception_ptr(1));
+      signal.wait();
+      ADD_FAILURE();
+    });
+    EXPECT_THROW(fiber.join(), int);
+    EXPECT_TRUE(signal.is_set());
+  });
+}
+
+TEST(Signal, lets_go_behind_those_who_are_ready) {
+  std::string trace;
+  run([&] {
+    Signal signal;
+    auto waiter = spawn([&] {
+      signal.wait();
+      trace += "w";
+    });
+    yield();
+    auto one = spawn([&] { trace += "1"; });
+    auto other = spawn([&] { trace += "2"; });
+    signal.send();
+    yield();
+  });
+  EXPECT_EQ(trace, "12w");
+}
+
+TEST(Signal, lets_go_by_priority_and_behind_those_who_are_ready) {
+  std::string trace;
+  run(kTestClock, [&] {
+    Signal signal;
+    const auto start = [&](const char* name, int priority) {
+      return spawn(FiberOptions{.priority = priority}, [&, name] {
+        signal.wait();
+        trace += name;
+      });
+    };
+    auto low = start("l", -1);
+    sleep_for(1us);
+    auto same = start("s", 0), high = start("h", 1);
+    sleep_for(1us);
+    auto other = spawn([&] { trace += "o"; });
+    for (int i = 0; i < 3; ++i)
+      signal.send();
+    low.join();
+    for (auto* fiber : {&same, &high, &other})
+      fiber->join();
+  });
+  EXPECT_EQ(trace, "hosl");
+}
+
+TEST(Signal, a_suspended_fiber_has_it_when_it_is_resumed) {
+  run([] {
+    Signal signal;
+    bool has_it = false;
+    auto fiber = spawn([&] {
+      signal.wait();
+      has_it = true;
+    });
+    yield();
+    fiber.suspend();
+    signal.send();
+    yield();
+    EXPECT_FALSE(has_it);
+    EXPECT_FALSE(signal.is_set());
+    fiber.resume();
+    fiber.join();
+    EXPECT_TRUE(has_it);
+  });
+}
+
+TEST(Signal, times_out_also_if_its_wait_began_while_others_were_ready) {
+  run(kTestClock, [] {
+    Signal signal;
+    auto fiber = spawn([&] { return signal.wait(after(1ms)).error() == Errc::timed_out; });
+    yield();
+    EXPECT_EQ(signal.waiters(), 1u);
+    sleep_for(2ms);
+    EXPECT_EQ(signal.waiters(), 0u);
+    signal.send(); // too late
+    EXPECT_TRUE(fiber.join());
+  });
+}
+
+TEST(Signal, lets_go_in_the_same_order_step_by_step) {
+  Scheduler scheduler(kTestClock);
+  Signal signal;
+  std::string trace;
+  scheduler.spawn([&] {
+    signal.wait();
+    trace += "w";
+  });
+  scheduler.spawn([&] {
+    signal.send();
+    trace += "s";
+  });
+  scheduler.spawn([&] { trace += "o"; });
+  for (int i = 0; i < 4; ++i)
+    scheduler.step();
+  EXPECT_EQ(trace, "sow");
+}
+
+TEST(Signal, that_came_before_the_deadline_leaves_none_behind) {
+  run(kTestClock, [] {
+    Signal signal;
+    auto fiber = spawn([&] {
+      EXPECT_TRUE(signal.wait(after(1ms)));
+      signal.wait();
+    });
+    yield();
+    signal.send();
+    sleep_for(2ms);
+    EXPECT_EQ(signal.waiters(), 1u);
+    signal.send();
+    fiber.join();
+  });
+}
+
+TEST(Signal, sent_back_and_forth_lets_posts_run) {
+  run([] {
+    Signal there, back;
+    bool was_posted = false;
+    auto other = spawn([&] {
+      for (;;) {
+        there.wait();
+        back.send();
+      }
+    });
+    EXPECT_TRUE(remote().post([&] { was_posted = true; }));
+    for (int i = 0; i < 100'000 && !was_posted; ++i) {
+      there.send();
+      back.wait();
+    }
+    EXPECT_TRUE(was_posted);
+    other.cancel();
+  });
+}
+
+TEST(SignalMisuse, sent_on_another_thread_than_that_of_who_waits) {
+  EXPECT_DEATH(run([] {
+                 Signal signal;
+                 auto fiber = spawn([&] { signal.wait(); });
+                 yield();
+                 std::thread([&] { run([&] { signal.send(); }); }).join();
+               }),
+               "another thread than its scheduler's");
+}
+
 template <class Object, class... Args>
 void expect_closed(Args... args) {
   run([&] {
@@ -171,6 +404,7 @@ TEST(Event, automatic_lets_one_go_a_set) {
     yield();
     event.set();
     event.set();
+    EXPECT_FALSE(event.is_set()); // two of those who wait have it
     yield();
     EXPECT_EQ(gone, 2);
     event.set();
@@ -200,6 +434,7 @@ TEST(Event, manual_lets_all_go_until_it_is_reset) {
     EXPECT_EQ(event.wait(after(1ms)).error(), Errc::timed_out);
     event.set();
     event.wait();
+    EXPECT_TRUE(event.wait(after(-1ns)));
     EXPECT_TRUE(event.try_wait());
     EXPECT_TRUE(event.is_set());
   });
@@ -227,6 +462,19 @@ TEST(Event, is_not_forged_by_a_wake) {
     yield();
     EXPECT_EQ(event.waiters(), 1u);
     EXPECT_EQ(waiter.join().error(), Errc::timed_out);
+  });
+}
+
+TEST(Event, a_cancelled_fiber_takes_nothing_that_is_set) {
+  run([] {
+    Event event(Event::kAuto, true);
+    auto fiber = spawn([&] {
+      current().cancel();
+      event.wait();
+      ADD_FAILURE();
+    });
+    EXPECT_EQ(fiber.join(kForever).error(), Errc::cancelled);
+    EXPECT_TRUE(event.is_set());
   });
 }
 
