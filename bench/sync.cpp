@@ -186,6 +186,6 @@ void pipeline(benchmark::State& state) {
     }
   });
 }
-BENCHMARK(pipeline)->Name("pipeline/100000")->Unit(benchmark::kNanosecond);
+BENCHMARK(pipeline)->Name("pipeline/100000");
 
 } // namespace

@@ -66,9 +66,10 @@ public:
   //   by
   //             way of others, not_a_fiber
   void lock() {
-    if (is_held_ || detail::has_request()) [[unlikely]]
+    FiberRecord* me = detail::thread().dispatch->current;
+    if (me == nullptr || is_held_ || me->is_cancelled || me->is_raised) [[unlikely]]
       return lock_in_turn(kForever, WhenUnwinding::wait_on).value();
-    hold();
+    hold(*me);
   }
 
   // The same. A free one is had also after a deadline that has passed.
@@ -77,20 +78,21 @@ public:
   Result<void> lock(Deadline deadline) { return lock_in_turn(deadline, WhenUnwinding::report); }
 
   bool try_lock() noexcept {
+    FiberRecord* me = detail::thread().dispatch->current;
     if (is_held_)
       return false;
-    hold();
+    if (me != nullptr)
+      hold(*me);
+    is_held_ = true;
     return true;
   }
 
   // Whoever doesn't hold it fails a check.
   void unlock() {
-    if (holder != detail::thread().dispatch->current || !is_held_) [[unlikely]]
-      fail_to_unlock();
-    if (!waiters_.is_empty()) [[unlikely]]
-      return hand_over();
-    if (holder != nullptr)
-      --holder->held;
+    FiberRecord* me = detail::thread().dispatch->current;
+    if (me == nullptr || holder != me || !waiters_.is_empty()) [[unlikely]]
+      return unlock_in_turn();
+    --me->held;
     holder = nullptr;
     is_held_ = false;
   }
@@ -100,17 +102,16 @@ public:
   std::size_t waiters() const noexcept { return waiters_.size(); }
 
 private:
+  using FiberRecord = detail::FiberRecord;
   struct Place;
 
-  void hold() noexcept {
-    holder = detail::thread().dispatch->current;
-    if (holder != nullptr)
-      ++holder->held;
+  void hold(FiberRecord& me) noexcept {
+    ++me.held;
+    holder = &me;
     is_held_ = true;
   }
   Result<void> lock_in_turn(Deadline deadline, WhenUnwinding rule);
-  void hand_over() noexcept;
-  [[noreturn]] void fail_to_unlock() const noexcept;
+  void unlock_in_turn() noexcept;
   [[noreturn]] static void fail_to_end() noexcept;
 
   static const WaitKind kKind;

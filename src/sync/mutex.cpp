@@ -70,17 +70,18 @@ Result<void> Mutex::lock_in_turn(Deadline deadline, WhenUnwinding rule) {
   return detail::wait_in(waiters_, place, "a mutex", deadline, rule);
 }
 
-void Mutex::hand_over() noexcept {
+void Mutex::unlock_in_turn() noexcept {
+  CEDE_CHECK(is_held_, "a mutex is unlocked that nobody holds");
+  CEDE_CHECK(holder == detail::thread().dispatch->current,
+             "a mutex is unlocked by a fiber that doesn't hold it");
+  if (waiters_.is_empty()) { // held by a plain thread
+    is_held_ = false;
+    return;
+  }
   FiberRecord& next = static_cast<Place*>(waiters_.first())->fiber;
   core::withdraw(*this, next);
   waiters_.wake_one();
   core::change_holder(*this, &next);
-}
-
-void Mutex::fail_to_unlock() const noexcept {
-  CEDE_CHECK(is_held_, "a mutex is unlocked that nobody holds");
-  CEDE_CHECK(false, "a mutex is unlocked by a fiber that doesn't hold it");
-  std::abort();
 }
 
 void Mutex::fail_to_end() noexcept {
