@@ -108,7 +108,7 @@ namespace detail {
 Result<void> send_message(core::Inbox* inbox, Message& message) noexcept;
 
 // Handed to the scheduler's handler of unhandled errors.
-void report_post_error(core::SchedulerState& scheduler, std::exception_ptr error) noexcept;
+void report_post_error(core::SchedulerState& scheduler, const std::exception_ptr& error) noexcept;
 
 template <class F>
 struct Post : Message {

@@ -23,8 +23,8 @@ struct StopCallback {
 //   cede::StopEvent stop(token);
 //   cede::select(cede::on_receive(lines, handle), cede::on_event(stop, [&](auto) { ... }));
 //
-// While one exists whose stop may still be requested, a wait may be ended from outside: nobody speaks
-// of a deadlock, and a test clock doesn't go on by itself.
+// While one exists whose stop may still be requested, a wait may be ended from outside: nobody
+// speaks of a deadlock, and a test clock doesn't go on by itself.
 //   Thread    of the scheduler whose fibers wait; the stop may be requested by any
 class StopEvent : public Event {
 public:

@@ -35,7 +35,7 @@ void print_unhandled(Line& line, const std::exception_ptr& error) noexcept {
 }
 
 void report_unhandled(SchedulerState& scheduler, const AnyFiber& fiber,
-                      std::exception_ptr error) noexcept {
+                      const std::exception_ptr& error) noexcept {
   ++scheduler.unhandled_errors;
   if (scheduler.on_unhandled == nullptr)
     return print(fiber, error);
@@ -53,8 +53,8 @@ void report_unhandled(SchedulerState& scheduler, const AnyFiber& fiber,
 
 namespace cede::detail {
 
-void report_post_error(core::SchedulerState& scheduler, std::exception_ptr error) noexcept {
-  core::report_unhandled(scheduler, AnyFiber(), std::move(error));
+void report_post_error(core::SchedulerState& scheduler, const std::exception_ptr& error) noexcept {
+  core::report_unhandled(scheduler, AnyFiber(), error);
 }
 
 } // namespace cede::detail

@@ -13,7 +13,7 @@ struct SchedulerState;
 // Counts it and hands it to the scheduler's handler; without one it is a line on standard error
 // that names the fiber. A handler that throws ends the program.
 void report_unhandled(SchedulerState& scheduler, const AnyFiber& fiber,
-                      std::exception_ptr error) noexcept;
+                      const std::exception_ptr& error) noexcept;
 
 // Prints `line`, which says what it ended, and what it was.
 void print_unhandled(Line& line, const std::exception_ptr& error) noexcept;
