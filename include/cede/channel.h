@@ -243,7 +243,7 @@ Result<T> Channel<T>::take() noexcept {
 
 template <class T>
 Result<void> Channel<T>::send(T&& value, Deadline deadline) {
-  if (detail::has_request()) [[unlikely]]
+  if (detail::has_to_look()) [[unlikely]]
     if (Result<void> met = detail::meet_request_on_entry(WhenUnwinding::report); !met)
       return met;
   if (state_.is_closed) [[unlikely]]
@@ -266,7 +266,7 @@ Result<void> Channel<T>::try_send(T&& value) {
 
 template <class T>
 Result<T> Channel<T>::receive(Deadline deadline) {
-  if (detail::has_request()) [[unlikely]]
+  if (detail::has_to_look()) [[unlikely]]
     if (Result<void> met = detail::meet_request_on_entry(WhenUnwinding::report); !met)
       return met.error();
   if (has_value())

@@ -100,7 +100,7 @@ private:
   // `stop` is set.
   template <class Lock>
   Result<void> wait_unlocked(Lock& lock, Deadline deadline, StopEvent* stop = nullptr) {
-    if (detail::has_request())
+    if (detail::has_to_look())
       std::ignore = detail::meet_request_on_entry(WhenUnwinding::wait_on);
     struct Relock {
       Lock& lock;

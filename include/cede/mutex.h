@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -67,7 +68,8 @@ public:
   //             way of others, not_a_fiber
   void lock() {
     FiberRecord* me = detail::thread().dispatch->current;
-    if (me == nullptr || is_held_ || me->is_cancelled || me->is_raised) [[unlikely]]
+    if (me == nullptr || is_held_ || me->is_cancelled || me->is_raised || me->may_not_suspend)
+        [[unlikely]]
       return lock_in_turn(kForever, WhenUnwinding::wait_on).value();
     hold(*me);
   }
@@ -220,19 +222,34 @@ public:
     if (is_done_) [[likely]]
       return;
     mutex_.lock();
-    struct End {
-      Mutex& mutex;
-      ~End() { mutex.unlock(); }
-    } end{mutex_};
+    call_locked(std::forward<F>(f));
+  }
+
+  // The same.
+  //   Fails     timed_out, cancelled: it may be called yet; deadlock, not_a_fiber
+  //   Throws    what `f` threw; Cancelled
+  template <class F>
+  Result<void> call(F&& f, Deadline deadline) {
+    if (is_done_)
+      return {};
+    if (Result<void> locked = mutex_.lock(deadline); !locked)
+      return locked;
+    call_locked(std::forward<F>(f));
+    return {};
+  }
+
+  bool is_done() const noexcept { return is_done_; }
+
+private:
+  template <class F>
+  void call_locked(F&& f) {
+    const std::lock_guard lock(mutex_, std::adopt_lock);
     if (is_done_)
       return;
     std::forward<F>(f)();
     is_done_ = true;
   }
 
-  bool is_done() const noexcept { return is_done_; }
-
-private:
   Mutex mutex_;
   bool is_done_ = false;
 };

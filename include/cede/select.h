@@ -426,7 +426,7 @@ std::size_t select(Branches... branches) {
   static_assert(sizeof...(Branches) > 0, "a select without branches would wait for ever");
   Selection selection(branches...);
   if constexpr (Selection::kWaits)
-    if (detail::has_request()) [[unlikely]]
+    if (detail::has_to_look()) [[unlikely]]
       if (!detail::meet_request_on_entry(WhenUnwinding::report))
         return Selection::kCount;
   std::size_t chosen = selection.try_now();

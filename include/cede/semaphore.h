@@ -28,7 +28,7 @@ public:
   //   Throws    Cancelled; std::system_error: invalid_argument for less than one unit, closed,
   //             not_a_fiber
   CEDE_ALWAYS_INLINE void acquire(long units = 1) {
-    if (detail::has_request() || units < 1) [[unlikely]]
+    if (detail::has_to_look() || units < 1) [[unlikely]]
       return acquire_in_turn(units, kForever, WhenUnwinding::wait_on).value();
     if (!try_acquire(units)) {
       Place place(*this, units);
@@ -144,7 +144,7 @@ public:
   //   Throws    also std::bad_alloc
   void acquire(const Key& key, long units = 1) {
     require(units);
-    if (detail::has_request()) [[unlikely]]
+    if (detail::has_to_look()) [[unlikely]]
       std::ignore = detail::meet_request_on_entry(WhenUnwinding::wait_on);
     if (!take(key, units))
       semaphores_.find(key)->second.acquire(units);
@@ -152,7 +152,7 @@ public:
   Result<void> acquire(const Key& key, long units, Deadline deadline) {
     if (units < 1 || units > initial_)
       return Errc::invalid_argument;
-    if (detail::has_request()) [[unlikely]]
+    if (detail::has_to_look()) [[unlikely]]
       if (Result<void> met = detail::meet_request_on_entry(WhenUnwinding::report); !met)
         return met;
     if (take(key, units))

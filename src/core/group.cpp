@@ -115,6 +115,7 @@ void Group::wake_joiners() noexcept {
 
 Result<void> Group::wait(Deadline deadline, WhenUnwinding rule) {
   FiberRecord* me = running_fiber();
+  core::check_may_suspend(me);
   if (me != nullptr && core::interruption_of(*me) == core::Interruption::throws)
     core::throw_request(*me);
   JoinPlace place;

@@ -97,6 +97,7 @@ Result<void> wait_for_end(FiberRecord& target, Deadline deadline, WhenUnwinding 
 // A cancellation is looked at before anything else; an expired deadline still tries once.
 Result<void> join_fiber(FiberRecord* target, Deadline deadline, WhenUnwinding rule) {
   FiberRecord* me = running_fiber();
+  core::check_may_suspend(me);
   if (me != nullptr && core::interruption_of(*me) == Interruption::throws)
     core::throw_request(*me);
   if (target == nullptr)

@@ -57,7 +57,7 @@ constinit const WaitKind Mutex::kKind{
     }};
 
 Result<void> Mutex::lock_in_turn(Deadline deadline, WhenUnwinding rule) {
-  if (detail::has_request())
+  if (detail::has_to_look())
     if (Result<void> met = detail::meet_request_on_entry(rule); !met)
       return met;
   if (try_lock())
@@ -132,7 +132,7 @@ bool SharedMutex::try_acquire(bool to_write) noexcept {
 }
 
 Result<void> SharedMutex::acquire(bool to_write, Deadline deadline, WhenUnwinding rule) {
-  if (detail::has_request())
+  if (detail::has_to_look())
     if (Result<void> met = detail::meet_request_on_entry(rule); !met)
       return met;
   if (try_acquire(to_write))

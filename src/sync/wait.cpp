@@ -9,6 +9,7 @@ Result<void> meet_request_on_entry(WhenUnwinding rule) {
   FiberRecord* me = core::running_fiber();
   if (me == nullptr)
     return {};
+  core::check_may_suspend(me);
   switch (core::interruption_of(*me)) {
   case core::Interruption::throws:
     core::throw_request(*me);

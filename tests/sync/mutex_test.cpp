@@ -720,6 +720,38 @@ TEST(SharedMutex, misuse_fails_a_check) {
       "destroyed that is held");
 }
 
+TEST(Mutex, is_not_locked_where_its_fiber_must_not_wait) {
+  EXPECT_DEATH(run([] {
+                 Mutex mutex;
+                 const NoSuspend whole;
+                 mutex.lock();
+               }),
+               "a wait inside a NoSuspend scope");
+  run([] {
+    Mutex mutex;
+    const NoSuspend whole;
+    EXPECT_TRUE(mutex.try_lock());
+    mutex.unlock();
+  });
+}
+
+TEST(Once, is_waited_for_no_longer_than_until_a_deadline) {
+  run(kTestClock, [] {
+    Once once;
+    auto caller = spawn([&] { once.call([] { sleep_for(5ms); }); });
+    yield();
+    const auto never = [] { ADD_FAILURE(); };
+    EXPECT_EQ(once.call(never, after(1ms)).error(), Errc::timed_out);
+    EXPECT_TRUE(once.call(never, after(1s)));
+    EXPECT_TRUE(once.call(never, after(-1s)));
+    caller.join();
+    Once other;
+    bool was_called = false;
+    EXPECT_TRUE(other.call([&] { was_called = true; }, after(-1s)));
+    EXPECT_TRUE(was_called && other.is_done());
+  });
+}
+
 TEST(Once, is_called_once_and_again_after_a_throw) {
   run([] {
     Once once;

@@ -368,6 +368,36 @@ TEST(Select, a_long_chain_of_those_who_leave_lines_ends) {
   });
 }
 
+TEST(NoSuspend, refuses_also_waits_that_need_not_wait) {
+  const auto inside = [](auto wait) {
+    run([wait] {
+      Channel<int> channel(2);
+      Semaphore semaphore(1);
+      Signal signal;
+      Event event(Event::kManual, true);
+      auto ended = spawn([] {});
+      std::ignore = channel.send(1);
+      signal.send();
+      yield();
+      const NoSuspend whole;
+      wait(channel, semaphore, signal, event, ended);
+    });
+  };
+  const char* message = "a wait inside a NoSuspend scope";
+  EXPECT_DEATH(inside([](auto& c, auto&, auto&, auto&, auto&) { std::ignore = c.send(1); }),
+               message);
+  EXPECT_DEATH(inside([](auto& c, auto&, auto&, auto&, auto&) { std::ignore = c.receive(); }),
+               message);
+  EXPECT_DEATH(inside([](auto&, auto& s, auto&, auto&, auto&) { s.acquire(); }), message);
+  EXPECT_DEATH(inside([](auto&, auto&, auto& s, auto&, auto&) { s.wait(); }), message);
+  EXPECT_DEATH(inside([](auto&, auto&, auto&, auto& e, auto&) { e.wait(); }), message);
+  EXPECT_DEATH(inside([](auto&, auto&, auto&, auto&, auto& f) { f.join(); }), message);
+  EXPECT_DEATH(inside([](auto&, auto&, auto&, auto& e, auto&) { select(on_event(e)); }), message);
+  inside([](auto& c, auto& s, auto& signal, auto&, auto&) { // none of these is a wait
+    EXPECT_TRUE(c.try_receive() && c.try_send(1) && s.try_acquire() && signal.try_wait());
+  });
+}
+
 // ---------------------------------------------------------------------------------------------
 
 TEST(StopEvent, ends_a_wait_when_a_stop_is_requested_on_another_thread) {

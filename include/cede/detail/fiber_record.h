@@ -87,6 +87,7 @@ struct FiberRecord {
   bool is_owned : 1 = false;        // a Fiber<R> exists that can join
   bool yields_quietly : 1 = false;  // suspended in a yield that doesn't throw, or will already
   bool is_raised : 1 = false;       // an exception waits for its next wait, in its extras
+  bool may_not_suspend : 1 = false; // a NoSuspend is in scope
   bool is_suspended : 1 = false;    // kept off the ready ring
   bool is_held : 1 = false;         // created, and the same until its limit has room: in the queue
   bool is_hooked : 1 = false;       // its extras say what to call at each switch

@@ -12,13 +12,15 @@ namespace cede::detail {
 // select's way to the waits of what can be a branch.
 struct SelectAccess;
 
-// Whether the fiber that runs was asked for something that a wait has to look at before it acts.
-CEDE_ALWAYS_INLINE bool has_request() noexcept {
+// Whether a wait of the fiber that runs has something to look at before it acts: it was asked for
+// something, or may not wait at all.
+CEDE_ALWAYS_INLINE bool has_to_look() noexcept {
   const FiberRecord* me = thread().dispatch->current;
-  return me != nullptr && (me->is_cancelled || me->is_raised);
+  return me != nullptr && (me->is_cancelled || me->is_raised || me->may_not_suspend);
 }
 
-// Looks at that: throws it, or says that it is to be reported. An error but for that there is none.
+// Looks at that: fails the check, throws what was asked for, or says that it is to be reported. An
+// error but for that there is none.
 //   Fails     cancelled
 //   Throws    Cancelled
 Result<void> meet_request_on_entry(WhenUnwinding rule);
@@ -49,7 +51,7 @@ template <class Take>
 CEDE_ALWAYS_INLINE Result<void> take_or_wait(Take take, WaitList& list, WaitLink& place,
                                              const char* what, Deadline deadline,
                                              WhenUnwinding rule) {
-  if (has_request()) [[unlikely]]
+  if (has_to_look()) [[unlikely]]
     if (Result<void> met = meet_request_on_entry(rule); !met)
       return met;
   if (take())
