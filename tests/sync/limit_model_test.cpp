@@ -182,7 +182,7 @@ private:
 };
 
 TEST(Limit, does_what_the_model_does) {
-  const int steps = test::scaled(100'000, 5'000);
+  const int steps = test::scaled(test::kEmulated ? 100'000 : 1'000'000, 20'000);
   Scheduler scheduler(kTestClock);
   std::size_t told = 0;
   scheduler.set_unhandled([&](const AnyFiber&, std::exception_ptr) { ++told; });
