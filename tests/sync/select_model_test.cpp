@@ -578,7 +578,7 @@ TEST(SelectModel, everything_happens_as_the_model_says) {
         trial.step();
       }
       for (const End end : {End::went, End::closed, End::timed_out, End::cancelled})
-        EXPECT_GT(trial.ends[static_cast<std::size_t>(end)], steps / 1000);
+        EXPECT_GT(trial.ends[static_cast<std::size_t>(end)], steps / 10'000);
     });
 }
 
