@@ -5,6 +5,7 @@
 #include "fiber.h"
 #include "scheduler_state.h"
 
+#include <cede/detail/wait.h>
 #include <utility>
 
 namespace cede {
@@ -167,16 +168,7 @@ Result<void> Limit::wait(Deadline deadline, WhenUnwinding rule) {
   WaitLink place;
   Waiter waiter("the members of a limit");
   waiter.watch(state_->waiters, place);
-  switch (waiter.wait(deadline, rule)) { // the limit may be gone after it
-  case WakeReason::timed_out:
-    return Errc::timed_out;
-  case WakeReason::cancelled:
-    return Errc::cancelled;
-  case WakeReason::closed:
-    return Errc::closed;
-  default:
-    return {};
-  }
+  return detail::result_of_wait(waiter.wait(deadline, rule)); // the limit may be gone after it
 }
 
 bool Limit::forget(const AnyFiber& fiber) noexcept {

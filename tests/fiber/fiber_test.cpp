@@ -311,6 +311,26 @@ TEST(Fiber, schedule_leaves_until_somebody_makes_it_ready) {
   EXPECT_EQ(trace, "a1 b1 b2 a2 ");
 }
 
+TEST(Fiber, takes_the_permit_of_a_wake_without_letting_others_run) {
+  run([] {
+    int turns = 0;
+    const AnyFiber main = current();
+    auto other = spawn([&] {
+      for (; turns < 100; ++turns)
+        yield();
+      main.wake();
+    });
+    yield();
+    for (int i = 0; i < 5; ++i) {
+      main.wake();
+      const int before = turns;
+      EXPECT_EQ(park(), WakeReason::woken);
+      EXPECT_EQ(turns, before);
+    }
+    other.join();
+  });
+}
+
 TEST(Fiber, says_what_it_does) {
   Scheduler scheduler;
   AnyFiber fiber = scheduler.spawn(FiberOptions{.name = "worker", .priority = 2}, [] {

@@ -37,6 +37,25 @@ TEST(Signal, is_kept_once_if_nobody_waits) {
   });
 }
 
+// By the real clock: under a test clock everything is looked at in each switch.
+TEST(Signal, times_out_also_while_others_yield) {
+  run([] {
+    Signal signal;
+    bool is_over = false;
+    auto other = spawn([&] {
+      const Deadline patience = after(10s);
+      while (!is_over && Deadline(now()) < patience)
+        yield();
+      signal.broadcast();
+    });
+    yield();
+    for (int i = 0; i < 5; ++i)
+      EXPECT_FALSE(signal.wait(after(1ms)));
+    is_over = true;
+    other.join();
+  });
+}
+
 TEST(Signal, that_is_set_is_taken_without_a_switch) {
   run([] {
     bool has_run = false;
