@@ -137,6 +137,29 @@ TEST(Waiter, wakes_before_a_park_are_one_permit) {
   });
 }
 
+// By the real clock: under a test clock no wake is taken inline.
+TEST(Waiter, a_wake_of_who_was_woken_and_has_not_run_is_a_permit) {
+  run([] {
+    std::string trace;
+    Fiber<void> parked = spawn([&] {
+      for (char step = 'a'; step < 'd'; ++step) {
+        park();
+        trace += step;
+      }
+    });
+    Fiber<void> other = spawn([&] { trace += 'o'; });
+    yield();
+    EXPECT_TRUE(parked.wake());
+    parked.wake();
+    yield();
+    yield();
+    EXPECT_EQ(trace, "oab");
+    EXPECT_TRUE(parked.wake());
+    parked.join();
+    EXPECT_EQ(trace, "oabc");
+  });
+}
+
 TEST(Waiter, object_waits_never_see_the_permit_of_park) {
   run(kTestClock, [&] {
     current().wake();

@@ -5,6 +5,7 @@
 #include <cede/cancel.h>
 #include <cede/event.h>
 #include <cede/fiber.h>
+#include <cede/group.h>
 #include <cede/remote.h>
 #include <cede/scheduler.h>
 #include <cede/signal.h>
@@ -53,6 +54,28 @@ TEST(Signal, times_out_also_while_others_yield) {
       EXPECT_FALSE(signal.wait(after(1ms)));
     is_over = true;
     other.join();
+  });
+}
+
+// By the real clock, as above. The pump, which runs a post, is on no ring that a fiber could be
+// put on in front of it.
+TEST(Signal, is_sent_by_a_post_too) {
+  run([] {
+    Signal signal;
+    std::string trace;
+    Group group;
+    for (char name : {'a', 'b'})
+      group.spawn([&, name] {
+        signal.wait();
+        trace += name;
+      });
+    yield();
+    EXPECT_TRUE(remote().post([&] { signal.send(); }));
+    sleep_for(1ms);
+    EXPECT_EQ(trace, "a");
+    EXPECT_TRUE(remote().post([&] { signal.send(); }));
+    group.join();
+    EXPECT_EQ(trace, "ab");
   });
 }
 
