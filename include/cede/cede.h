@@ -2,7 +2,9 @@
 // All of cede.
 #pragma once
 
+#include <cede/address.h>
 #include <cede/barrier.h>
+#include <cede/blocking.h>
 #include <cede/cancel.h>
 #include <cede/channel.h>
 #include <cede/condition.h>
@@ -26,3 +28,12 @@
 #include <cede/time.h>
 #include <cede/waiter.h>
 #include <cede/watchdog.h>
+
+#include <cede/detail/config.h>
+
+#if CEDE_HAS_STREAMS
+#include <cede/file.h>
+#include <cede/line_reader.h>
+#include <cede/socket.h>
+#include <cede/stream.h>
+#endif

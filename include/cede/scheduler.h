@@ -40,6 +40,13 @@ using UnhandledError = std::function<void(const AnyFiber& fiber, std::exception_
 // means that this is the end: the deadlock is reported and the program exits with status 51.
 using IdleHook = std::function<bool()>;
 
+// What the system has to wait for files and sockets.
+enum class Backend : std::uint8_t {
+  automatic, // CEDE_POLLER says which; if it isn't set, the one that measured fastest
+  epoll,
+  io_uring,
+};
+
 struct SchedulerOptions {
   ReadyOrder order = ReadyOrder::by_priority;
   std::uint64_t seed = 0;
@@ -51,6 +58,10 @@ struct SchedulerOptions {
   // For SchedulerMetrics::longest_slice: the clock is read twice at every dispatch, 50 ns, and no
   // yield is taken inline.
   bool times_slices = false;
+  Backend backend = Backend::automatic;
+  // Threads that do what blocking() is given, at most, and the calls that may wait for one.
+  std::size_t helpers = 4;
+  std::size_t helper_queue = 256;
 };
 
 // What a scheduler was driven to.
@@ -167,6 +178,12 @@ public:
 
   // What other threads use to reach it.
   Remote remote();
+
+  // What it waits for files and sockets with: "epoll" or "io_uring". Chosen by the first that it
+  // waits for, or by this.
+  //   Fails     function_not_supported, of std::errc, if what is asked for isn't there; what else
+  //             the system says
+  Result<const char*> backend_name();
 
   void set_unhandled(UnhandledError handler);
   void set_idle(IdleHook hook);

@@ -6,8 +6,10 @@
 
 namespace cede::core {
 
-Inbox::Inbox(std::size_t post_limit) : post_limit_(post_limit), poller_(os::make_waiting_poller()) {
-  if (poller_ == nullptr)
+Inbox::Inbox(std::size_t post_limit)
+    : post_limit_(post_limit), idle_poller_(os::make_waiting_poller()),
+      poller_(idle_poller_.get()) {
+  if (idle_poller_ == nullptr)
     throw std::bad_alloc();
 }
 
@@ -52,7 +54,7 @@ void Inbox::drop() noexcept {
 
 void Inbox::wake_if_asleep() noexcept {
   if (is_asleep_.load() && is_asleep_.exchange(false))
-    poller_->wake();
+    poke();
 }
 
 Message* Inbox::take() noexcept {
@@ -78,14 +80,24 @@ bool Inbox::is_empty() const noexcept {
   return taken_ == nullptr && (head == nullptr || head == closed_mark());
 }
 
-void Inbox::wait(os::PollTime until) noexcept {
+os::Operation* Inbox::wait(os::PollTime until) noexcept {
+  os::Operation* finished = nullptr;
   const bool had_holders = has_holders();
   // An exchange, and no store: emulators of AArch64 let a store of release be overtaken by a later
   // load.
   is_asleep_.exchange(true);
   if (head_.load() == nullptr && (holders_.load() > 0) == had_holders)
-    poller_->wait(until);
+    finished = poller_.load(std::memory_order_relaxed)->wait(until);
   is_asleep_.store(false);
+  return finished;
+}
+
+// A call to the one before may come later and is lost. Whoever makes it has changed before what the
+// scheduler looks at after this and before it sleeps: sequentially consistent, as those changes
+// are.
+void Inbox::set_poller(std::unique_ptr<os::Poller> poller) noexcept {
+  io_poller_ = std::move(poller);
+  poller_.store(io_poller_.get());
 }
 
 void Inbox::close() noexcept {

@@ -9,6 +9,7 @@
 #include "../os/poller.h"
 
 #include <cede/detail/message.h>
+#include <cede/detail/thread.h>
 
 #include <atomic>
 #include <cstddef>
@@ -38,7 +39,11 @@ public:
   void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
   void drop() noexcept;
   // The scheduler looks again whether somebody can.
-  void poke() noexcept { poller_->wake(); }
+  void poke() noexcept { poller_.load()->wake(); }
+
+  // Whether the scheduler is gone.
+  bool is_closed() const noexcept { return head_.load(std::memory_order_acquire) == closed_mark(); }
+  bool is_its_thread() const noexcept { return owner_ == &detail::thread(); }
 
   // -- the scheduler's thread --------------------------------------------------------------------
 
@@ -48,8 +53,15 @@ public:
   Message* take() noexcept;
   bool is_empty() const noexcept;
 
-  // Waits until `until`, a message or a drop.
-  void wait(os::PollTime until) noexcept;
+  // Waits until `until`, a message, a drop, or the end of operations, which it gives.
+  os::Operation* wait(os::PollTime until) noexcept;
+  // Those that have ended by now.
+  os::Operation* poll() noexcept { return poller_.load()->wait(os::PollTime::min()); }
+
+  // The poller that operations are submitted to; null until there is one.
+  os::Poller* poller() const noexcept { return io_poller_.get(); }
+  // From now on it waits with this one.
+  void set_poller(std::unique_ptr<os::Poller> poller) noexcept;
 
   // Refuses counted messages from now on.
   void refuse_posts() noexcept { refuses_posts_.store(true, std::memory_order_release); }
@@ -69,7 +81,11 @@ private:
   std::atomic<std::size_t> holders_{0};
   // set at construction
   const std::size_t post_limit_;
-  const std::unique_ptr<os::Poller> poller_;
+  const detail::ThreadBlock* const owner_ = &detail::thread();
+  const std::unique_ptr<os::Poller> idle_poller_;
+  // the owner's to change, once; any thread's to call
+  std::unique_ptr<os::Poller> io_poller_;
+  std::atomic<os::Poller*> poller_; // one of the two
   // the scheduler's thread only
   Message* taken_ = nullptr; // taken from head_, in turn
 };

@@ -66,6 +66,16 @@ void wake_the_due(SchedulerState& scheduler) {
   }
 }
 
+// They were not finished earlier, so that a deadline which comes with one loses to it.
+void wake_finished(SchedulerState& scheduler, os::Operation* finished) noexcept {
+  while (finished != nullptr) {
+    // The wait ends, and whoever had it may free it.
+    auto& operation = static_cast<AwaitedOperation&>(*std::exchange(finished, finished->next));
+    --scheduler.operations;
+    operation.waiter->fire(WakeReason::woken, operation.place);
+  }
+}
+
 void serve(SchedulerState& scheduler, std::size_t most_posts) {
   if (scheduler.is_pump_called) {
     scheduler.is_pump_called = false;
@@ -76,6 +86,8 @@ void serve(SchedulerState& scheduler, std::size_t most_posts) {
   ++scheduler.counted.services;
   bury_the_dead(scheduler);
   run_posts(scheduler, most_posts);
+  if (scheduler.operations > 0)
+    wake_finished(scheduler, scheduler.inbox->poll());
   wake_the_due(scheduler);
 }
 
@@ -86,8 +98,8 @@ bool is_left(const SchedulerState& scheduler) noexcept {
 // Whether somebody outside may yet send something, or has. The inbox is looked at last: who sends
 // and is gone before the next look is seen in one of them.
 bool can_be_reached(const SchedulerState& scheduler) noexcept {
-  return scheduler.inbox->has_holders() || has_used_waker(scheduler) ||
-         !scheduler.inbox->is_empty();
+  return scheduler.operations > 0 || scheduler.jobs > 0 || scheduler.inbox->has_holders() ||
+         has_used_waker(scheduler) || !scheduler.inbox->is_empty();
 }
 
 bool can_be_woken(const SchedulerState& scheduler) noexcept {
@@ -104,12 +116,27 @@ void wait(SchedulerState& scheduler, Deadline deadline) {
   if (scheduler.options.has_test_clock && !nearest.is_forever() && !can_be_reached(scheduler))
     scheduler.test_time = std::max(scheduler.test_time, nearest.time());
   else if (scheduler.options.has_test_clock)
-    scheduler.inbox->wait(os::PollTime::max());
+    wake_finished(scheduler, scheduler.inbox->wait(os::PollTime::max()));
   else
-    scheduler.inbox->wait(nearest.time());
+    wake_finished(scheduler, scheduler.inbox->wait(nearest.time()));
 }
 
 } // namespace
+
+FiberRecord* poll_in_place(SchedulerState& scheduler) noexcept {
+  if (scheduler.options.has_test_clock)
+    return nullptr;
+  while (scheduler.operations > 0 && scheduler.graves == nullptr && scheduler.failed == nullptr &&
+         scheduler.inbox->is_empty()) {
+    const Deadline until = std::min(scheduler.deadlines.nearest(), scheduler.driven_until);
+    wait(scheduler, until);
+    if (FiberRecord* next = scheduler.next_fiber())
+      return next;
+    if (!until.is_forever() && until.time() <= scheduler.time())
+      break;
+  }
+  return nullptr;
+}
 
 Driving::Driving(SchedulerState& scheduler) noexcept {
   CEDE_CHECK(scheduler.is_on_its_thread(),
@@ -131,6 +158,7 @@ Driving::~Driving() {
 Progress drive(SchedulerState& scheduler, Deadline deadline, const FiberRecord* awaited) {
   const Driving driving(scheduler);
   scheduler.awaited = awaited;
+  scheduler.driven_until = deadline;
   bool is_last_pass_over = false;
   for (;;) {
     serve(scheduler, kAllPosts);

@@ -29,6 +29,11 @@ Progress drive_one(SchedulerState& scheduler);
 // Waits until something can run.
 Progress await_work(SchedulerState& scheduler, Deadline deadline);
 
+// No other fiber is ready: the one that has just blocked waits itself for operations to finish, on
+// its own stack, and gives who is to run. If that is its own, nothing is switched. Null if there is
+// more to do, which is the pump's.
+detail::FiberRecord* poll_in_place(SchedulerState& scheduler) noexcept;
+
 // No fiber can ever run again: asks the idle hook, and without its help reports and ends the
 // program.
 void end_of_all(SchedulerState& scheduler);

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "dump.h"
 #include "inbox.h"
+#include "poller_choice.h"
 #include "pump.h"
 #include "scheduler_state.h"
 
@@ -78,6 +79,14 @@ std::vector<FiberInfo> Scheduler::drain(Deadline deadline) {
 Remote Scheduler::remote() {
   check_owner(*state_);
   return Remote(state_->inbox);
+}
+
+Result<const char*> Scheduler::backend_name() {
+  check_owner(*state_);
+  if (state_->inbox->poller() == nullptr)
+    if (Result<void> chosen = core::choose_poller(*state_); !chosen)
+      return chosen.error();
+  return state_->inbox->poller()->name();
 }
 
 void Scheduler::set_unhandled(UnhandledError handler) {

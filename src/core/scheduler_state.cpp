@@ -6,6 +6,7 @@
 #include "heartbeat.h"
 #include "inbox.h"
 #include "metrics.h"
+#include "pump.h"
 #include "scheduler_list.h"
 
 #include "../os/thread.h"
@@ -47,6 +48,7 @@ SchedulerState::SchedulerState(const SchedulerOptions& given)
 SchedulerState::~SchedulerState() {
   CEDE_CHECK(heartbeat == nullptr, "a scheduler is destroyed before its watchdog");
   delist(*this);
+  helpers.reset();
   inbox->close();
   // Handles that outlive the scheduler find out by this.
   records->for_each([](FiberRecord& fiber) { fiber.scheduler = nullptr; });
@@ -215,8 +217,10 @@ void SchedulerState::block(FiberRecord& me) {
   if (!is_stepping) {
     count_dispatch(me);
     next = next_fiber();
+    if (next == nullptr)
+      next = poll_in_place(*this);
   }
-  if (next == &me) // woken by the end of one that could not be started
+  if (next == &me) // by an operation of its own, or the end of one that could not be started
     set_current(me);
   else
     go(me, next != nullptr ? *next : pump);

@@ -2,9 +2,9 @@
 // A scheduler's state, and dispatch: who runs next, and the switch to it. Layer core.
 //
 // A wake-up, from the system to the fiber:
-//   os::Poller::wait        poller_*.cpp       returns at a post or at a deadline
-//   Pump::serve             pump.cpp           takes what has come: posts, deadlines
-//   Waiter::fire            waiter.cpp         ends the wait, in every list that it is in
+//   os::Poller::wait        poller_*.cpp       gives finished operations
+//   core::wake_finished     pump.cpp           tells their waits; in serve() also posts and
+//   deadlines Waiter::fire            waiter.cpp         ends the wait, in every list that it is in
 //   ReadyQueue::push        ready_queue.cpp    the fiber is ready
 //   SchedulerState::go      scheduler_state.cpp  it is its turn
 //   cede_switch             arch/*/switch.S    it runs
@@ -23,6 +23,7 @@
 
 #include <cede/detail/dispatch.h>
 #include <cede/scheduler.h>
+#include <cede/waiter.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -32,6 +33,22 @@ namespace cede::core {
 
 class Heartbeat;
 class Inbox;
+struct SchedulerState;
+
+// An operation that a fiber waits for.
+struct AwaitedOperation : os::Operation {
+  SchedulerState* scheduler = nullptr;
+  Waiter* waiter = nullptr;
+  WaitLink* place = nullptr; // by which it ends that wait, if it is one of several
+};
+
+// What another layer keeps for a scheduler, which destroys it.
+struct Attachment {
+  Attachment() = default;
+  Attachment(const Attachment&) = delete;
+  Attachment& operator=(const Attachment&) = delete;
+  virtual ~Attachment() = default;
+};
 
 struct SchedulerState : detail::Dispatch {
   explicit SchedulerState(const SchedulerOptions& given);
@@ -121,6 +138,10 @@ struct SchedulerState : detail::Dispatch {
   bool is_pump_called = false;                  // it is on a ready ring
   bool is_stepping = false;                     // it runs after every dispatch
   const detail::FiberRecord* awaited = nullptr; // the pump runs straight after its end
+  Deadline driven_until = kForever;             // when the pump has to run again
+  std::size_t operations = 0;                   // that are pending
+  std::size_t jobs = 0;                         // that helpers have
+  std::uint32_t operations_in_turn = 0;         // since the last that gave others a turn
   bool is_closing = false;                      // fibers are cancelled at birth
   std::size_t alive = 0;                        // fibers that have not ended
   std::size_t stacks = 0;                       // of them, those with a stack
@@ -138,6 +159,7 @@ struct SchedulerState : detail::Dispatch {
   UnhandledError on_unhandled;
   std::size_t unhandled_errors = 0;
   IdleHook on_idle;
+  std::unique_ptr<Attachment> helpers; // null until there is something to do for them
 
 private:
   // Dispatches `to`; returns when `from` is dispatched again.

@@ -3,6 +3,8 @@
 // and for a call from another thread. Layer os.
 #pragma once
 
+#include "operation.h"
+
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -11,22 +13,21 @@ namespace cede::os {
 
 using PollTime = std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>;
 
-// What a back end is asked to do. Owned by whoever submitted it; it must stay until it is finished.
-struct Operation {
-  Operation* next = nullptr; // on the list of finished ones
-  int error = 0;             // 0, or the system's number
-  std::size_t bytes = 0;     // done, also if there is an error
-};
-
-// One a scheduler. Only its thread calls it, save wake().
+// One a scheduler. Only its thread calls it, save wake(). A descriptor is used with one poller at a
+// time.
 class Poller {
 public:
   virtual ~Poller() = default;
 
-  // Begins an operation; false if this back end can't do it. It is finished by wait(), once.
+  // Begins an operation, of which one of each direction may be pending for a descriptor. False if
+  // it is finished already; otherwise it is given by wait(), once.
   virtual bool submit(Operation& operation) noexcept = 0;
-  // Asks to end an operation early. It is still finished by wait(), with the result it had then.
-  virtual void cancel(Operation& operation) noexcept = 0;
+  // Asks to end a pending operation early. True if it is finished now, and is then not given by
+  // wait(); otherwise it still is, with the result that it had by then. Its error is ECANCELED if
+  // nothing was done.
+  virtual bool cancel(Operation& operation) noexcept = 0;
+  // The descriptor, for which nothing is pending, is about to be closed or used elsewhere.
+  virtual void forget(Descriptor& descriptor) noexcept = 0;
 
   // Waits until an operation is finished, `until` has come or wake() was called, also if that was
   // before; then gives the finished ones. Never returns early for a time, but it may for no reason.
@@ -34,9 +35,26 @@ public:
 
   // Ends the wait, or the next one. Any thread.
   virtual void wake() noexcept = 0;
+
+  virtual const char* name() const noexcept = 0;
 };
 
-// One that knows no operations and only waits. Null without memory or system resources.
+// A poller, or the system's number of the error why there is none.
+struct MadePoller {
+  std::unique_ptr<Poller> poller;
+  int error = 0;
+};
+
+// One that knows no operations and only waits; it needs no descriptor.
 std::unique_ptr<Poller> make_waiting_poller() noexcept;
+
+// One that carries operations out. ENOSYS where there is none of the kind.
+enum class PollerKind : std::uint8_t { fastest, epoll, io_uring };
+MadePoller make_poller(PollerKind kind) noexcept;
+MadePoller make_epoll_poller() noexcept;
+MadePoller make_uring_poller() noexcept;
+
+// The operation was ended before anything was done.
+extern const int kCancelled;
 
 } // namespace cede::os

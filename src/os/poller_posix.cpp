@@ -4,6 +4,7 @@
 #include "poller.h"
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <ctime>
 #include <linux/futex.h>
@@ -17,8 +18,12 @@ namespace {
 
 class WaitingPoller final : public Poller {
 public:
-  bool submit(Operation&) noexcept override { return false; }
-  void cancel(Operation&) noexcept override {}
+  bool submit(Operation& operation) noexcept override {
+    operation.error = ENOSYS;
+    return false;
+  }
+  bool cancel(Operation&) noexcept override { return true; }
+  void forget(Descriptor&) noexcept override {}
 
   Operation* wait(PollTime until) noexcept override {
     // An exchange, so that what was posted before the wake is seen after the wait.
@@ -39,6 +44,8 @@ public:
     if (woken_.exchange(1) == 0)
       syscall(SYS_futex, &woken_, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, nullptr, nullptr, 0);
   }
+
+  const char* name() const noexcept override { return "futex"; }
 
 private:
   std::atomic<std::uint32_t> woken_{0};

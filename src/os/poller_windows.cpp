@@ -3,6 +3,7 @@
 #include "poller.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 #include <windows.h>
 
@@ -15,8 +16,12 @@ public:
   explicit WaitingPoller(HANDLE event) : event_(event) {}
   ~WaitingPoller() override { CloseHandle(event_); }
 
-  bool submit(Operation&) noexcept override { return false; }
-  void cancel(Operation&) noexcept override {}
+  bool submit(Operation& operation) noexcept override {
+    operation.error = ENOSYS;
+    return false;
+  }
+  bool cancel(Operation&) noexcept override { return true; }
+  void forget(Descriptor&) noexcept override {}
 
   // Whole milliseconds, rounded up; at most a day at a time, since the caller looks again anyway.
   Operation* wait(PollTime until) noexcept override {
@@ -34,11 +39,17 @@ public:
 
   void wake() noexcept override { SetEvent(event_); }
 
+  const char* name() const noexcept override { return "event"; }
+
 private:
   HANDLE event_;
 };
 
 } // namespace
+
+MadePoller make_poller(PollerKind) noexcept {
+  return {nullptr, ENOSYS};
+}
 
 std::unique_ptr<Poller> make_waiting_poller() noexcept {
   HANDLE event = CreateEventW(nullptr, FALSE, FALSE, nullptr);

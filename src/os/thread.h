@@ -16,6 +16,19 @@ bool call_at_thread_exit(void (*at_exit)(void* argument), void* argument) noexce
 // it, in the parent and in the child. Nothing to do where there is no fork.
 void call_around_fork(void (*before)(), void (*after)()) noexcept;
 
+// While one is in scope no OS signal is delivered to this thread, nor to those that it starts,
+// ever.
+class WithoutSignals {
+public:
+  WithoutSignals() noexcept;
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+  ~WithoutSignals();
+
+private:
+  alignas(8) std::byte before_[128]; // which were kept from it
+};
+
 // This thread, as the system and debuggers number it.
 std::uint64_t thread_number() noexcept;
 

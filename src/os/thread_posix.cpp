@@ -2,6 +2,8 @@
 // OS threads by pthreads. Layer os.
 #include "thread.h"
 
+#include <csignal>
+#include <initializer_list>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,6 +25,21 @@ void call_around_fork(void (*before)(), void (*after)()) noexcept {
 // By number: gettid() is younger than some C libraries.
 std::uint64_t thread_number() noexcept {
   return static_cast<std::uint64_t>(syscall(SYS_gettid));
+}
+
+static_assert(sizeof(sigset_t) <= 128);
+
+// Not those that an instruction of this thread raises: their handlers tell of faults.
+WithoutSignals::WithoutSignals() noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  for (const int raised : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+    sigdelset(&all, raised);
+  pthread_sigmask(SIG_BLOCK, &all, reinterpret_cast<sigset_t*>(before_));
+}
+
+WithoutSignals::~WithoutSignals() {
+  pthread_sigmask(SIG_SETMASK, reinterpret_cast<sigset_t*>(before_), nullptr);
 }
 
 Bounds thread_stack() noexcept {

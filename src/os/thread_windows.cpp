@@ -50,6 +50,10 @@ std::uint64_t thread_number() noexcept {
 }
 
 // The bounds that the thread information block has now: on a process's stack, those of the process.
+// There are none that a thread could be interrupted by.
+WithoutSignals::WithoutSignals() noexcept = default;
+WithoutSignals::~WithoutSignals() = default;
+
 Bounds thread_stack() noexcept {
   ULONG_PTR low = 0;
   ULONG_PTR high = 0;
