@@ -26,6 +26,7 @@
 #include <cede/stack.h>
 #include <cede/stop.h>
 #include <cede/time.h>
+#include <cede/timer.h>
 #include <cede/waiter.h>
 #include <cede/watchdog.h>
 
@@ -34,6 +35,7 @@
 #if CEDE_HAS_STREAMS
 #include <cede/file.h>
 #include <cede/line_reader.h>
+#include <cede/select_stream.h>
 #include <cede/socket.h>
 #include <cede/stream.h>
 #endif

@@ -149,6 +149,8 @@ struct SelectAccess {
 //   place()          that place
 //   set(reason)      it is the one, and its wait has ended so
 //   call()           calls its function
+// and, if it is in more than a list:
+//   leave()          the wait is over
 
 template <class T, class F>
 class [[nodiscard]] ReceiveBranch {
@@ -357,6 +359,7 @@ public:
   std::size_t wait() {
     require_fiber();
     Waiter waiter("select");
+    const Leaving leaving{*this};
     std::apply([&](auto&... branch) { (branch.watch(waiter), ...); }, branches_);
     std::size_t first_due = kCount;
     const Deadline deadline = earliest(first_due);
@@ -383,6 +386,17 @@ public:
 
 private:
   static constexpr auto kIndices = std::index_sequence_for<Branches...>();
+
+  // Of those that aren't only in lists, which the waiter leaves.
+  struct Leaving {
+    Selection& selection;
+    ~Leaving() {
+      selection.for_each([](std::size_t, auto& branch) {
+        if constexpr (requires { branch.leave(); })
+          branch.leave();
+      });
+    }
+  };
 
   template <class F>
   void for_each(F f) {
