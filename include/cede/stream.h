@@ -81,7 +81,8 @@ public:
   // whatever the error.
   Result<void> close() noexcept;
 
-  // The system's number, which stays this one's; -1 if it is closed.
+  // The system's number, which stays this one's; -1 if it is closed. Whether a call on it by others
+  // would block isn't defined: sockets are told at each call.
   int native_handle() const noexcept;
   // Gives the number away; this is closed then. Fails with busy while somebody waits.
   Result<int> release() noexcept;

@@ -68,6 +68,8 @@ void close_side(Handle& handle, Direction direction) noexcept {
   if (pending == nullptr || !handle.home->poller()->cancel(*pending))
     return;
   --pending->scheduler->operations;
+  if (pending->bytes == 0 && pending->accepted < 0)
+    pending->error = os::kCancelled; // whatever it was told on the way: an end, that it is ready
   pending->waiter->fire(WakeReason::closed, pending->place);
 }
 

@@ -158,8 +158,10 @@ Result<Socket> Socket::connect(const Address& to, Deadline deadline, detail::Pla
     operation.address = address->bytes;
     operation.address_bytes = address->size;
     const std::error_code error = turn.carry_out(operation, "connect", deadline);
-    if (!error)
+    if (!error) {
+      os::let_wait_inside(*socket->handle_);
       return socket;
+    }
     const bool is_full = to.family() == AddressFamily::local && operation.error != 0 &&
                          os::is_queue_full(operation.error);
     if (!is_full)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The system's descriptors: making, asking and closing them. All are closed on exec and don't
-// block, and none of those made here is one of the standard streams' numbers. Layer os.
+// The system's descriptors: making, asking and closing them. All are closed on exec; none blocks,
+// but for sockets, which are told not to at each call; and none of those made here is one of the
+// standard streams' numbers. Layer os.
 #pragma once
 
 #include "operation.h"
@@ -33,10 +34,14 @@ struct OpenedPipe {
 };
 OpenedPipe open_pipe() noexcept;
 
-// What a descriptor that somebody else made is: fills in `descriptor` and makes it not block; those
+// What a descriptor is: fills in `descriptor` and makes it not block, unless it is a socket; those
 // of the standard streams, which other programs share, are left as they are. The system's number of
 // the error, 0 if there is none.
 int adopt(int number, Descriptor& descriptor) noexcept;
+
+// From now on a connected socket is not set not to block, so that a call may wait inside the
+// system.
+void let_wait_inside(Descriptor& descriptor) noexcept;
 
 // A new descriptor for what is open as `number`, a standard stream, which doesn't block whatever
 // the others that share it want; -1 if it can't be had.

@@ -95,13 +95,21 @@ int adopt(int number, Descriptor& descriptor) noexcept {
   descriptor.is_socket = S_ISSOCK(mode);
   descriptor.is_waitable = !S_ISREG(mode) && !S_ISBLK(mode) && !S_ISDIR(mode);
   descriptor.is_stream = is_stream(number, mode, descriptor.is_socket, flags);
-  if ((flags & O_NONBLOCK) != 0)
+  const bool blocks = (flags & O_NONBLOCK) == 0;
+  descriptor.may_wait_inside = descriptor.is_socket && blocks;
+  if (descriptor.is_socket || !blocks)
     return 0;
   if (is_standard(number))
-    descriptor.may_block = descriptor.is_waitable && !descriptor.is_socket;
+    descriptor.may_block = descriptor.is_waitable;
   else if (fcntl(number, F_SETFL, flags | O_NONBLOCK) != 0)
     return errno;
   return 0;
+}
+
+void let_wait_inside(Descriptor& descriptor) noexcept {
+  const int flags = fcntl(descriptor.number, F_GETFL);
+  descriptor.may_wait_inside =
+      flags >= 0 && fcntl(descriptor.number, F_SETFL, flags & ~O_NONBLOCK) == 0;
 }
 
 int open_again(int number) noexcept {

@@ -30,6 +30,7 @@ struct Descriptor {
   bool is_socket = false;
   bool is_stream = false;       // a short count says that there is no more for now
   bool is_waitable = true;      // the system can tell when it is ready; a file on a disk always is
+  bool may_wait_inside = false; // a socket that is not set not to block: calls are told to
   bool may_block = false;       // it is another's, and can't be told not to block
   bool has_more_to_say = false; // the poller has seen an end, an error or urgent data: try always
   Side sides[2];
@@ -85,6 +86,14 @@ struct Operation {
 };
 
 enum class Tried : std::uint8_t { done, would_wait };
+
+// What its buffers hold together.
+inline std::size_t bytes_of(const Operation& operation) noexcept {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < operation.buffer_count; ++i)
+    sum += operation.buffers[i].bytes;
+  return sum;
+}
 
 // Does it now if that doesn't block, and says whether its result stands in it.
 Tried try_now(Operation& operation) noexcept;

@@ -131,8 +131,7 @@ ssize_t read_now(Operation& operation) noexcept {
 }
 
 int accept_now(const Operation& operation) noexcept {
-  return not_standard(
-      accept4(operation.descriptor->number, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  return not_standard(accept4(operation.descriptor->number, nullptr, nullptr, SOCK_CLOEXEC));
 }
 
 // The first call begins it; when the socket has become writable its error says how it went.

@@ -112,13 +112,6 @@ private:
     return true;
   }
 
-  static std::size_t bytes_of(const Operation& operation) noexcept {
-    std::size_t sum = 0;
-    for (std::size_t i = 0; i < operation.buffer_count; ++i)
-      sum += operation.buffers[i].bytes;
-    return sum;
-  }
-
   bool add(Descriptor& descriptor, Descriptor::Side& side) noexcept {
     const int how = descriptor.is_registered() ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
     side.is_registered = true;

@@ -103,8 +103,9 @@ AddressParts parts_of(const SocketAddress& address) noexcept {
 
 Opened open_socket(const SocketAddress& address, SocketType type) noexcept {
   const int kind = type == SocketType::stream ? SOCK_STREAM : SOCK_DGRAM;
-  const int number = not_standard(
-      socket(system_address(address)->sa_family, kind | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int number =
+      not_standard(socket(system_address(address)->sa_family, kind | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                          0)); // for connect and accept, which can't be told
   return {number, error_of(number)};
 }
 
@@ -162,7 +163,7 @@ int shut_down(int number, Ending which) noexcept {
 
 OpenedPair open_pair() noexcept {
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return {-1, -1, errno};
   const int one = not_standard(ends[0]);
   const int error = error_of(one);
