@@ -35,6 +35,7 @@
 #if CEDE_HAS_STREAMS
 #include <cede/file.h>
 #include <cede/line_reader.h>
+#include <cede/os_signal.h>
 #include <cede/select_stream.h>
 #include <cede/socket.h>
 #include <cede/stream.h>

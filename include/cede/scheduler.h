@@ -42,7 +42,7 @@ using IdleHook = std::function<bool()>;
 
 // What the system has to wait for files and sockets.
 enum class Backend : std::uint8_t {
-  automatic, // CEDE_POLLER says which; if it isn't set, the one that measured fastest
+  automatic, // what the environment's CEDE_POLLER names; else io_uring where it may be used
   epoll,
   io_uring,
 };

@@ -52,7 +52,7 @@ public:
   const Result<void>& how() const noexcept { return how_; }
 
 private:
-  static constexpr std::size_t kRoom = 144;
+  static constexpr std::size_t kRoom = 160;
 
   Stream* stream_;
   StreamSide side_;

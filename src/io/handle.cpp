@@ -200,8 +200,7 @@ std::error_code Turn::carry_out(AwaitedOperation& operation, const char* what, D
     if (!handle_->is_open())
       return Errc::closed;
   }
-  if (has_passed(*scheduler, deadline))
-    handle_->side(direction_).may_go = true; // it is tried once, whatever is known
+  operation.is_tried_first = has_passed(*scheduler, deadline);
   const Result<bool> is_pending = submit(*handle_, operation);
   if (!is_pending)
     return is_pending.error();

@@ -76,7 +76,8 @@ public:
 
   bool submit(Operation& operation) noexcept override {
     Descriptor::Side& side = operation.descriptor->side(direction_of(operation.action));
-    if (side.may_go && try_side(side, operation))
+    const bool is_worth_a_try = side.may_go && !is_sent_by_ring(operation);
+    if ((is_worth_a_try || operation.is_tried_first) && try_side(side, operation))
       return false;
     side.pending = &operation;
     ask(operation);
@@ -136,6 +137,17 @@ private:
     return true;
   }
 
+  // The ring carries it out itself. What is sent goes with all others' in one call.
+  static bool is_by_ring(const Operation& operation) noexcept {
+    return operation.descriptor->may_wait_inside && operation.buffer_count == 1;
+  }
+  static bool is_sent_by_ring(const Operation& operation) noexcept {
+    return operation.action == Action::write && is_by_ring(operation);
+  }
+  static bool is_received_by_ring(const Operation& operation) noexcept {
+    return operation.action == Action::read && is_by_ring(operation);
+  }
+
   // A stream that gave less than it could has no more for now.
   static void note_count(Descriptor::Side& side, const Operation& operation) noexcept {
     const bool moves = operation.action == Action::read || operation.action == Action::write;
@@ -164,8 +176,10 @@ private:
   void ask(Operation& operation) noexcept {
     const Descriptor& descriptor = *operation.descriptor;
     io_uring_sqe& request = new_request();
-    if (operation.action == Action::read && descriptor.may_wait_inside &&
-        operation.buffer_count == 1) {
+    if (is_sent_by_ring(operation)) {
+      io_uring_prep_send(&request, descriptor.number, operation.buffers->data,
+                         operation.buffers->bytes, MSG_NOSIGNAL);
+    } else if (is_received_by_ring(operation)) {
       io_uring_prep_recv(&request, descriptor.number, operation.buffers->data,
                          operation.buffers->bytes, 0);
       request.ioprio |= IORING_RECVSEND_POLL_FIRST;
@@ -219,8 +233,7 @@ private:
 
   void complete(Operation& operation, int result) noexcept {
     Descriptor::Side& side = operation.descriptor->side(direction_of(operation.action));
-    const bool was_done = operation.action == Action::read &&
-                          operation.descriptor->may_wait_inside && operation.buffer_count == 1;
+    const bool was_done = is_sent_by_ring(operation) || is_received_by_ring(operation);
     if (result == -ECANCELED) {
       operation.error = kCancelled;
     } else if (was_done && result != -EINTR && result != -EAGAIN) {
