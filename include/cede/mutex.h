@@ -58,8 +58,8 @@ public:
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
   ~Mutex() {
-    if (is_held_ || !waiters_.is_empty()) [[unlikely]]
-      fail_to_end();
+    if (is_held_ || is_noted_ || !waiters_.is_empty()) [[unlikely]]
+      end_out_of_line();
   }
 
   //   Blocks    the calling fiber
@@ -68,7 +68,7 @@ public:
   //             way of others, not_a_fiber
   void lock() {
     FiberRecord* me = detail::thread().dispatch->current;
-    if (me == nullptr || is_held_ || me->is_cancelled || me->is_raised || me->may_not_suspend)
+    if (me == nullptr || is_held_ || me->is_cancelled || me->is_raised || me->is_watched)
         [[unlikely]]
       return lock_in_turn(kForever, WhenUnwinding::wait_on).value();
     hold(*me);
@@ -83,8 +83,11 @@ public:
     FiberRecord* me = detail::thread().dispatch->current;
     if (is_held_)
       return false;
-    if (me != nullptr)
+    if (me != nullptr) {
       hold(*me);
+      if (me->has_order_checked) [[unlikely]]
+        note_order();
+    }
     is_held_ = true;
     return true;
   }
@@ -114,11 +117,13 @@ private:
   }
   Result<void> lock_in_turn(Deadline deadline, WhenUnwinding rule);
   void unlock_in_turn() noexcept;
-  [[noreturn]] static void fail_to_end() noexcept;
+  void note_order() noexcept;
+  void end_out_of_line() noexcept;
 
   static const WaitKind kKind;
   bool is_held_ = false;
-  WaitList waiters_; // of Places
+  bool is_noted_ = false; // its scheduler keeps in which orders it was locked
+  WaitList waiters_;      // of Places
 };
 
 // The same, and its holder may take it again; it gives it back as often.
@@ -200,6 +205,7 @@ private:
   struct Place;
 
   bool try_acquire(bool to_write) noexcept;
+  void note_order(bool to_write) noexcept;
   Result<void> acquire(bool to_write, Deadline deadline, WhenUnwinding rule);
   // Lets in those whose turn has come.
   void admit() noexcept;

@@ -47,6 +47,10 @@ enum class Backend : std::uint8_t {
   io_uring,
 };
 
+// Told of orders of locking that can end in a deadlock, with the fibers that locked so and the
+// addresses of the mutexes. It runs in the fiber that locks, and must not wait.
+using LockOrderReport = std::function<void(const std::string& report)>;
+
 struct SchedulerOptions {
   ReadyOrder order = ReadyOrder::by_priority;
   std::uint64_t seed = 0;
@@ -58,6 +62,9 @@ struct SchedulerOptions {
   // For SchedulerMetrics::longest_slice: the clock is read twice at every dispatch, 50 ns, and no
   // yield is taken inline.
   bool times_slices = false;
+  // For development: tells when mutexes are locked in orders by which two fibers could wait for
+  // each other, though they didn't. Locks are no longer taken inline then.
+  bool checks_lock_order = false;
   Backend backend = Backend::automatic;
   // Threads that do what blocking() is given, at most, and the calls that may wait for one.
   std::size_t helpers = 4;
@@ -187,6 +194,8 @@ public:
 
   void set_unhandled(UnhandledError handler);
   void set_idle(IdleHook hook);
+  // Instead of a line on standard error. No effect without SchedulerOptions::checks_lock_order.
+  void set_lock_order(LockOrderReport report);
 
   // Moves a test clock; any other fails a check.
   void advance(std::chrono::nanoseconds duration);

@@ -150,6 +150,7 @@ FiberRecord& new_fiber(SchedulerState* scheduler, const FiberOptions* options, P
   fiber.priority = fiber.own_priority =
       options != nullptr ? static_cast<std::int8_t>(options->priority) : std::int8_t{};
   fiber.is_owned = true;
+  fiber.has_order_checked = fiber.is_watched = scheduler->lock_order != nullptr;
   fiber.extras = extras.release();
   fiber.spawned = place;
   return fiber;

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "dump.h"
 #include "inbox.h"
+#include "lock_order.h"
 #include "poller_choice.h"
 #include "pump.h"
 #include "scheduler_state.h"
@@ -97,6 +98,12 @@ void Scheduler::set_unhandled(UnhandledError handler) {
 void Scheduler::set_idle(IdleHook hook) {
   check_owner(*state_);
   state_->on_idle = std::move(hook);
+}
+
+void Scheduler::set_lock_order(LockOrderReport report) {
+  check_owner(*state_);
+  if (state_->lock_order != nullptr)
+    state_->lock_order->set_handler(std::move(report));
 }
 
 void Scheduler::advance(std::chrono::nanoseconds duration) {

@@ -5,6 +5,7 @@
 #include "fiber.h"
 #include "heartbeat.h"
 #include "inbox.h"
+#include "lock_order.h"
 #include "metrics.h"
 #include "pump.h"
 #include "scheduler_list.h"
@@ -42,6 +43,8 @@ SchedulerState::SchedulerState(const SchedulerOptions& given)
   pump.slot.gate = Gate::running;
   pump.stage = FiberStage::waiting;
   pump.scheduler = this;
+  if (given.checks_lock_order)
+    lock_order = std::make_unique<LockOrder>();
   enlist(*this);
 }
 

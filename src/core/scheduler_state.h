@@ -33,6 +33,7 @@ namespace cede::core {
 
 class Heartbeat;
 class Inbox;
+class LockOrder;
 struct SchedulerState;
 
 // An operation that a fiber waits for.
@@ -159,7 +160,8 @@ struct SchedulerState : detail::Dispatch {
   UnhandledError on_unhandled;
   std::size_t unhandled_errors = 0;
   IdleHook on_idle;
-  std::unique_ptr<Attachment> helpers; // null until there is something to do for them
+  std::unique_ptr<LockOrder> lock_order; // null unless it is checked
+  std::unique_ptr<Attachment> helpers;   // null until there is something to do for them
 
 private:
   // Dispatches `to`; returns when `from` is dispatched again.

@@ -77,13 +77,13 @@ NoSuspend::NoSuspend() noexcept : fiber_(running_fiber()) {
     return;
   ++fiber_->no_suspends;
   CEDE_CHECK(fiber_->no_suspends > 0, "more than 255 scopes of NoSuspend inside each other");
-  fiber_->may_not_suspend = true;
+  fiber_->is_watched = true;
   fiber_->scheduler->revoke_quick_yields(); // and since nobody else runs, there are no new ones
 }
 
 NoSuspend::~NoSuspend() {
   if (fiber_ != nullptr)
-    fiber_->may_not_suspend = --fiber_->no_suspends > 0;
+    fiber_->is_watched = --fiber_->no_suspends > 0 || fiber_->has_order_checked;
 }
 
 bool yield_to(const AnyFiber& fiber) {

@@ -3,9 +3,8 @@
 
 #include "../core/check.h"
 #include "../core/lending.h"
+#include "../core/lock_order.h"
 #include "../core/scheduler_state.h"
-
-#include <cstdlib>
 
 namespace cede {
 
@@ -60,14 +59,27 @@ Result<void> Mutex::lock_in_turn(Deadline deadline, WhenUnwinding rule) {
   if (detail::has_to_look())
     if (Result<void> met = detail::meet_request_on_entry(rule); !met)
       return met;
+  FiberRecord* me = running_fiber();
+  core::LockOrder* order = core::lock_order_of(me);
+  if (order != nullptr)
+    order->note_locking(*me, *this);
   if (try_lock())
     return {};
-  FiberRecord* me = running_fiber();
   if (Result<void> can_wait = look_before_waiting(me, *this, deadline); !can_wait)
     return can_wait;
   Place place(*this, *me);
   core::lend(*this, *me);
-  return detail::wait_in(waiters_, place, "a mutex", deadline, rule);
+  Result<void> locked = detail::wait_in(waiters_, place, "a mutex", deadline, rule);
+  if (locked && order != nullptr)
+    note_order();
+  return locked;
+}
+
+// The running fiber has it.
+void Mutex::note_order() noexcept {
+  FiberRecord* me = running_fiber();
+  is_noted_ = true;
+  core::lock_order_of(me)->note_locked(*me, *this, core::LockOrder::Kind::exclusive);
 }
 
 void Mutex::unlock_in_turn() noexcept {
@@ -84,9 +96,9 @@ void Mutex::unlock_in_turn() noexcept {
   core::change_holder(*this, &next);
 }
 
-void Mutex::fail_to_end() noexcept {
-  CEDE_CHECK(false, "a mutex is destroyed that is held or waited for");
-  std::abort();
+void Mutex::end_out_of_line() noexcept {
+  CEDE_CHECK(!is_held_ && waiters_.is_empty(), "a mutex is destroyed that is held or waited for");
+  core::forget_lock(*this);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -117,6 +129,7 @@ constinit const WaitKind SharedMutex::kKind{
 SharedMutex::~SharedMutex() {
   CEDE_CHECK(!is_written_ && readers_ == 0 && waiters_.is_empty(),
              "a shared mutex is destroyed that is held or waited for");
+  core::forget_lock(*this);
 }
 
 bool SharedMutex::try_acquire(bool to_write) noexcept {
@@ -128,6 +141,7 @@ bool SharedMutex::try_acquire(bool to_write) noexcept {
   } else {
     ++readers_;
   }
+  note_order(to_write);
   return true;
 }
 
@@ -135,14 +149,28 @@ Result<void> SharedMutex::acquire(bool to_write, Deadline deadline, WhenUnwindin
   if (detail::has_to_look())
     if (Result<void> met = detail::meet_request_on_entry(rule); !met)
       return met;
+  FiberRecord* me = running_fiber();
+  core::LockOrder* order = core::lock_order_of(me);
+  if (order != nullptr)
+    order->note_locking(*me, *this);
   if (try_acquire(to_write))
     return {};
-  FiberRecord* me = running_fiber();
   if (Result<void> can_wait = look_before_waiting(me, *this, deadline); !can_wait)
     return can_wait;
   Place place(*this, *me, to_write);
   core::lend(*this, *me);
-  return detail::wait_in(waiters_, place, "a shared mutex", deadline, rule);
+  Result<void> locked = detail::wait_in(waiters_, place, "a shared mutex", deadline, rule);
+  if (locked)
+    note_order(to_write);
+  return locked;
+}
+
+// The running fiber has it.
+void SharedMutex::note_order(bool to_write) noexcept {
+  using Kind = core::LockOrder::Kind;
+  FiberRecord* me = running_fiber();
+  if (core::LockOrder* order = core::lock_order_of(me))
+    order->note_locked(*me, *this, to_write ? Kind::exclusive : Kind::shared);
 }
 
 void SharedMutex::admit() noexcept {
@@ -174,6 +202,9 @@ void SharedMutex::unlock() {
 
 void SharedMutex::unlock_shared() {
   CEDE_CHECK(readers_ > 0, "a shared mutex is unlocked that nobody reads");
+  FiberRecord* me = running_fiber();
+  if (core::LockOrder* order = core::lock_order_of(me))
+    order->note_unlocked_shared(*me, *this);
   --readers_;
   admit();
 }

@@ -16,7 +16,7 @@ struct SelectAccess;
 // something, or may not wait at all.
 CEDE_ALWAYS_INLINE bool has_to_look() noexcept {
   const FiberRecord* me = thread().dispatch->current;
-  return me != nullptr && (me->is_cancelled || me->is_raised || me->may_not_suspend);
+  return me != nullptr && (me->is_cancelled || me->is_raised || me->is_watched);
 }
 
 // Looks at that: fails the check, throws what was asked for, or says that it is to be reported. An
