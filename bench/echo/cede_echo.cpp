@@ -28,7 +28,7 @@ int main(int count, char** words) {
   setrlimit(RLIMIT_NOFILE, &limit);
   cede::SchedulerOptions options;
   options.backend = count > 1 && std::string_view(words[1]) == "epoll" ? cede::Backend::epoll
-                                                                        : cede::Backend::io_uring;
+                                                                       : cede::Backend::io_uring;
   cede::run(options, [] {
     cede::ListenerOptions many;
     many.backlog = 4096;
