@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "inbox.h"
+#include "sanitizers.h"
 #include "scheduler_state.h"
 
 #include "../os/poller.h"
@@ -31,7 +32,12 @@ Backend asked_for(Backend option) noexcept {
 } // namespace
 
 Result<void> choose_poller(SchedulerState& scheduler) noexcept {
-  const Backend asked = asked_for(scheduler.options.backend);
+  Backend asked = asked_for(scheduler.options.backend);
+  if (runs_on_valgrind()) { // where a thread that waits in a ring stops all others
+    if (asked == Backend::io_uring)
+      return std::make_error_code(std::errc::function_not_supported);
+    asked = Backend::epoll;
+  }
   os::MadePoller made = os::make_poller(static_cast<os::PollerKind>(asked));
   if (made.poller == nullptr)
     return std::error_code(made.error, std::system_category());

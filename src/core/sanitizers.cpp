@@ -157,4 +157,8 @@ void tell_of_arrival(void*, Identity*) noexcept {}
 
 #endif
 
+bool runs_on_valgrind() noexcept {
+  return CEDE_VALGRIND != 0;
+}
+
 } // namespace cede::core

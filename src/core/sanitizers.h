@@ -47,4 +47,7 @@ void tell_of_arrival(void* fake_stack, Identity* from) noexcept;
 // hold for unreadable: redzones, and what lies below the stack pointer of a suspended process.
 const std::byte* skip_bytes(const std::byte* low, const std::byte* high, std::byte value) noexcept;
 
+// Whether valgrind runs the program.
+bool runs_on_valgrind() noexcept;
+
 } // namespace cede::core
