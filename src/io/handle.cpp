@@ -219,7 +219,9 @@ std::error_code Turn::wait(AwaitedOperation& operation, const char* what, Deadli
     operation.waiter = &waiter;
     reason = waiter.wait(deadline);
   }
-  if (reason == WakeReason::timed_out || reason == WakeReason::cancelled)
+  // It may have finished after the wait had ended, and before this fiber's turn.
+  const bool is_pending = handle_->side(direction_).pending == &operation;
+  if (is_pending && (reason == WakeReason::timed_out || reason == WakeReason::cancelled))
     withdraw(*handle_, operation, what);
   if (operation.error != os::kCancelled)
     return error_of(operation);

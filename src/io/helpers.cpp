@@ -18,7 +18,9 @@ namespace {
 
 void tell(detail::Message& message, core::SchedulerState& scheduler) {
   --scheduler.jobs;
-  static_cast<Job&>(message).waiter->fire();
+  auto& job = static_cast<Job&>(message);
+  job.has_ended = true;
+  job.waiter->fire();
 }
 
 } // namespace
@@ -97,9 +99,11 @@ void Helpers::serve() {
     --idle_;
     lock.unlock();
     job.call->work(*job.call);
+    lock.lock();
+    ++idle_; // before the fiber can call again
+    lock.unlock();
     inbox_->send(job); // from here on its fiber may go on, and it is gone
     lock.lock();
-    ++idle_;
   }
 }
 
@@ -149,6 +153,8 @@ Result<void> call_helper(HelperCall& call, Deadline deadline, WhenUnwinding rule
     ++scheduler->jobs;
     reason = waiter.wait(deadline, rule_now);
     if (reason == WakeReason::woken)
+      return {};
+    if (job.has_ended) // after the wait, and before this fiber's turn
       return {};
     if (!helpers->withdraw(job)) {
       call.stop(call);

@@ -27,6 +27,7 @@ struct Job : detail::Message {
   detail::HelperCall* const call;
   // the scheduler's thread only
   Waiter* waiter;
+  bool has_ended = false;
   // under the helpers' mutex
   Job* next_queued = nullptr;
 };

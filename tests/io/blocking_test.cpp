@@ -235,6 +235,37 @@ TEST(Blocking, that_is_cancelled_while_it_runs_is_asked_to_stop_and_waited_for) 
   });
 }
 
+TEST(Blocking, that_ends_between_a_cancellation_and_its_fiber_s_turn_is_not_waited_for_again) {
+  run([] {
+    Gate gate;
+    int result = 0;
+    Fiber<void> fiber = spawn(FiberOptions{.priority = kPriorityMin}, [&] {
+      result = blocking([&] {
+        gate.pass();
+        return 7;
+      });
+    });
+    gate.await(1);
+    fiber.cancel();
+    gate.open();
+    const TimePoint begin = now();
+    while (now() - begin < 50ms)
+      yield(); // services, and no turn for the fiber
+    std::ignore = fiber.AnyFiber::join(kForever);
+    EXPECT_EQ(result, 7);
+  });
+}
+
+TEST(Blocking, needs_no_queue_while_helpers_are_free) {
+  SchedulerOptions options;
+  options.helpers = 1;
+  options.helper_queue = 0;
+  run(options, [] {
+    for (int i = 0; i < 1000; ++i)
+      EXPECT_TRUE(blocking(kForever, [] {}));
+  });
+}
+
 TEST(Blocking, with_a_deadline_before_it_begins_never_does) {
   SchedulerOptions options;
   options.helpers = 1;

@@ -306,6 +306,25 @@ TEST_P(Streams, what_was_read_before_a_cancellation_is_given) {
   });
 }
 
+TEST_P(Streams, a_read_that_ends_between_a_cancellation_and_its_fiber_s_turn_counts) {
+  run([] {
+    Pair pair = make_pair();
+    std::string text;
+    Fiber<void> reader = spawn(FiberOptions{.priority = kPriorityMin}, [&] {
+      text = read_text(pair.one);
+      yield(); // the cancellation
+    });
+    sleep_for(1ms);
+    reader.cancel();
+    EXPECT_EQ(::write(pair.other.native_handle(), "read", 4), 4); // which waits for nothing
+    for (int i = 0; i < 1000; ++i)
+      yield(); // services, and no turn for the reader
+    EXPECT_EQ(text, "");
+    std::ignore = reader.AnyFiber::join(kForever);
+    EXPECT_EQ(text, "read");
+  });
+}
+
 TEST_P(Streams, a_cancelled_fiber_that_must_not_throw_is_told) {
   run([] {
     Pair pair = make_pair();
