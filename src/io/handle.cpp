@@ -222,7 +222,7 @@ std::error_code Turn::wait(AwaitedOperation& operation, const char* what, Deadli
   // It may have finished after the wait had ended, and before this fiber's turn.
   const bool is_pending = handle_->side(direction_).pending == &operation;
   if (is_pending && (reason == WakeReason::timed_out || reason == WakeReason::cancelled))
-    withdraw(*handle_, operation, what);
+    withdraw(operation, what);
   if (operation.error != os::kCancelled)
     return error_of(operation);
   if (!handle_->is_open())
@@ -246,8 +246,8 @@ Result<bool> submit(Handle& handle, AwaitedOperation& operation) noexcept {
   return is_pending;
 }
 
-void withdraw(Handle& handle, AwaitedOperation& operation, const char* what) noexcept {
-  if (handle.home->poller()->cancel(operation)) {
+void withdraw(AwaitedOperation& operation, const char* what) noexcept {
+  if (operation.scheduler->inbox->poller()->cancel(operation)) {
     --operation.scheduler->operations;
     return;
   }

@@ -85,7 +85,7 @@ Result<bool> submit(Handle& handle, core::AwaitedOperation& operation) noexcept;
 
 // Ends what was submitted and is pending. It is finished when this returns.
 //   Blocks    the calling fiber as under a Shield, while the system still works at it
-void withdraw(Handle& handle, core::AwaitedOperation& operation, const char* what) noexcept;
+void withdraw(core::AwaitedOperation& operation, const char* what) noexcept;
 
 // The system's numbers.
 inline std::error_code system_error(int number) noexcept {

@@ -73,7 +73,7 @@ void StreamWatch::leave() noexcept {
   core::AwaitedOperation& operation = watched.operation;
   if (operation.descriptor != nullptr &&
       watched.handle->side(direction_of(side_)).pending == &operation)
-    io::withdraw(*watched.handle, operation, "select");
+    io::withdraw(operation, "select");
   std::destroy_at(&watched);
 }
 

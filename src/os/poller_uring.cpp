@@ -98,10 +98,10 @@ public:
     return side.pending != &operation;
   }
 
-  // Nothing is kept of one for which nothing is pending.
+  // What is pending all the same, since it didn't end at once, holds the file until it does.
   void forget(Descriptor& descriptor) noexcept override {
     for (Descriptor::Side& side : descriptor.sides)
-      side = {};
+      side.may_go = true;
   }
 
   Operation* wait(PollTime until) noexcept override {

@@ -94,7 +94,12 @@ AddressParts parts_of(const SocketAddress& address) noexcept {
         std::min<std::size_t>(address.size - offsetof(sockaddr_un, sun_path), sizeof parts.name);
     parts.kind = AddressKind::local;
     parts.name_bytes = room > 0 && name[0] != '\0' ? strnlen(name, room) : room;
-    std::memcpy(parts.name, name, parts.name_bytes);
+    // A path that begins so is told from a name that is none.
+    const std::size_t shift = room > 2 && name[0] == '@' ? 2 : 0;
+    parts.name_bytes = std::min(parts.name_bytes, sizeof parts.name - shift);
+    std::memcpy(parts.name, "./", shift);
+    std::memcpy(parts.name + shift, name, parts.name_bytes);
+    parts.name_bytes += shift;
     if (parts.name_bytes > 0 && parts.name[0] == '\0')
       parts.name[0] = '@';
   }

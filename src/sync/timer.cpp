@@ -93,6 +93,10 @@ Result<TimerEvent> Timer::next(Deadline deadline) {
         schedule_ = schedule;
       return event;
     }
+    // A deadline that comes first loses to what is due when it is heard of.
+    if (!woken && woken.error() == Errc::timed_out && !wait.is_gone && wait.is_unchanged)
+      if (const TimerEvent event = schedule_.take(now()); event.hits > 0)
+        return event;
     if (!woken)
       return woken.error();
     if (wait.is_gone)

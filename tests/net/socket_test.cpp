@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Rows: C-16 D-19 P-83 P-84 X-33
+// Rows: C-16 D-19 P-83 P-84
 // Field reports: 61 64 65 67 70
 // Connections, what accepts them, and datagrams; on the loopback only.
+#include "../src/os/socket.h"
 #include "support/backends.h"
 #include "support/environment.h"
 
@@ -9,11 +10,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string>
 #include <sys/resource.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <vector>
 
@@ -95,6 +99,23 @@ TEST_P(Sockets, of_each_kind_connect_and_talk) {
       server.join();
     });
   unlink(path.c_str());
+}
+
+// It isn't the name in no file system that is written the same way.
+TEST(SystemAddress, of_a_path_that_begins_with_an_at_sign_is_a_path) {
+  sockaddr_un system{};
+  system.sun_family = AF_UNIX;
+  std::strcpy(system.sun_path, "@it");
+  os::SocketAddress address;
+  std::memcpy(address.bytes, &system, sizeof system);
+  address.size = static_cast<std::uint32_t>(offsetof(sockaddr_un, sun_path) + 4);
+  const os::AddressParts parts = os::parts_of(address);
+  EXPECT_EQ(std::string(parts.name, parts.name_bytes), "./@it");
+  system.sun_path[0] = '\0';
+  std::memcpy(address.bytes, &system, sizeof system);
+  address.size -= 1; // such a name has no zero behind it
+  const os::AddressParts name = os::parts_of(address);
+  EXPECT_EQ(std::string(name.name, name.name_bytes), "@it");
 }
 
 TEST_P(Sockets, half_closed_still_receive) {

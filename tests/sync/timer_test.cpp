@@ -145,6 +145,21 @@ TEST(Timer, has_a_deadline_and_loses_nothing_by_it) {
   });
 }
 
+TEST(Timer, that_is_due_when_a_deadline_is_heard_of_beats_it) {
+  Scheduler scheduler(kTestClock);
+  const TimePoint begin = scheduler.now();
+  Timer timer({.after = 1ms});
+  std::string text;
+  auto fiber = scheduler.spawn([&] {
+    timer.start({.after = 10ms});
+    text = text_of(timer.next(after(5ms)), begin);
+  });
+  EXPECT_EQ(scheduler.step(), Progress::worked);
+  scheduler.advance(20ms);
+  scheduler.run();
+  EXPECT_EQ(text, "1@10");
+}
+
 TEST(Timer, of_a_cancelled_fiber_is_there_for_the_next) {
   run(kTestClock, [] {
     const TimePoint begin = now();
