@@ -89,10 +89,6 @@ std::error_code block_thread(os::Operation& operation, Deadline deadline) noexce
   return error_of(operation);
 }
 
-bool has_passed(const SchedulerState& scheduler, Deadline deadline) noexcept {
-  return !deadline.is_forever() && deadline.time() <= scheduler.time();
-}
-
 } // namespace
 
 Result<Handle*> make_handle(int number, detail::Place made) noexcept {
@@ -200,7 +196,6 @@ std::error_code Turn::carry_out(AwaitedOperation& operation, const char* what, D
     if (!handle_->is_open())
       return Errc::closed;
   }
-  operation.is_tried_first = has_passed(*scheduler, deadline);
   const Result<bool> is_pending = submit(*handle_, operation);
   if (!is_pending)
     return is_pending.error();

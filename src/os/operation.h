@@ -74,7 +74,6 @@ struct Operation {
   std::size_t buffer_count = 0;
   void* address = nullptr;         // a socket's: to connect or send to, or where the sender's goes
   std::uint32_t address_bytes = 0; // of it, or the room for it; then what it has
-  bool is_tried_first = false;     // whatever is known, since there is no time to wait
 
   // the result
   int error = 0;         // 0, or the system's number

@@ -36,7 +36,7 @@ public:
   bool submit(Operation& operation) noexcept override {
     Descriptor& descriptor = *operation.descriptor;
     Descriptor::Side& side = descriptor.side(direction_of(operation.action));
-    if ((side.may_go || operation.is_tried_first) && try_side(side, operation))
+    if (side.may_go && try_side(side, operation))
       return false;
     if (!side.is_registered && !add(descriptor, side)) {
       operation.error = errno;

@@ -76,8 +76,7 @@ public:
 
   bool submit(Operation& operation) noexcept override {
     Descriptor::Side& side = operation.descriptor->side(direction_of(operation.action));
-    const bool is_worth_a_try = side.may_go && !is_sent_by_ring(operation);
-    if ((is_worth_a_try || operation.is_tried_first) && try_side(side, operation))
+    if (side.may_go && !is_sent_by_ring(operation) && try_side(side, operation))
       return false;
     side.pending = &operation;
     ask(operation);

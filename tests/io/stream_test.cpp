@@ -452,6 +452,30 @@ TEST_P(Streams, a_descriptor_that_others_have_too_is_forgotten_when_it_is_closed
   });
 }
 
+// What is written to the other copy is not told to a scheduler that has closed its own.
+TEST_P(Streams, a_descriptor_that_others_have_too_wakes_nobody_once_it_is_closed) {
+  Scheduler scheduler(with(GetParam()));
+  Pair pair = make_pair();
+  Pair quiet = make_pair();
+  const int copy = dup(pair.one.native_handle());
+  std::thread peer;
+  Fiber<void> fiber = scheduler.spawn([&] {
+    EXPECT_EQ(error_of(pair.one.readable(after(1ms))), Errc::timed_out);
+    pair.one.close().value();
+    peer = std::thread([number = pair.other.native_handle()] {
+      for (int i = 0; i < 50; ++i) {
+        EXPECT_EQ(::write(number, "x", 1), 1);
+        std::this_thread::sleep_for(1ms);
+      }
+    });
+    EXPECT_EQ(error_of(quiet.one.readable(after(100ms))), Errc::timed_out);
+  });
+  scheduler.run();
+  peer.join();
+  close(copy);
+  EXPECT_LE(scheduler.metrics().idle_waits, 10u);
+}
+
 TEST_P(Streams, readiness_is_a_state) {
   run([] {
     Pair pair = make_pair();
