@@ -139,6 +139,22 @@ TEST_P(Streams, what_is_ready_beats_a_deadline_that_came_with_it) {
   });
 }
 
+// The same where the pump sees both, since somebody is always ready.
+TEST_P(Streams, what_is_ready_beats_a_deadline_in_the_pump_too) {
+  run([] {
+    Pair pair = make_pair();
+    std::string text;
+    Fiber<void> reader = spawn([&] { text = read_text(pair.one, after(5ms)); });
+    yield();
+    EXPECT_EQ(::write(pair.other.native_handle(), "late", 4), 4); // which waits for nothing
+    std::this_thread::sleep_for(20ms);
+    for (int i = 0; i < 1000; ++i)
+      yield();
+    EXPECT_EQ(text, "late");
+    reader.join();
+  });
+}
+
 TEST_P(Streams, one_fiber_reads_while_another_writes) {
   run([] {
     Pair pair = make_pair();
